@@ -11,8 +11,9 @@ import textwrap
 import warnings
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from stepcore.records import Record
 
 MAX_ANSWER: Final = 200_000  # characters that are looked at: the end of a longer answer is not
 # Each program under a key reaches to the end of its block, and is parsed: of more keys only the last count.
@@ -30,8 +31,7 @@ _BLOCK_OPENER: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(Record):
     """A program's text, and how it was found: ``impl`` key, ``fence``, ``prose`` or ``plain``."""
 
     text: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 
 from stepcore.check.files import combine
@@ -10,11 +9,11 @@ from stepcore.check.programs import Checked, ImplChecker
 from stepcore.check.trials import Trials, TrialState
 from stepcore.findings.codes import APPLIED
 from stepcore.findings.diagnostics import apply_edits
+from stepcore.records import Record
 from stepcore.text.span import Embedded
 
 
-@dataclass(frozen=True, slots=True)
-class Guarded:
+class Guarded(Record):
     """A program after the guardian: its text, what the checker says about it, and how many copies were missing."""
 
     text: str

@@ -17,7 +17,9 @@ from typing import Protocol, TypeAlias
 from stepagents.experience.identity import task_key
 from stepagents.experience.strata import Selection, selections
 from stepagents.llm.faults import FATAL, Fault
-from stepagents.sampling import Experience, Order, Sampled, Sampler
+from stepagents.sampling import Order, Sampled, Sampler
+from stepcore.jobdata.writing import Experience
+from stepcore.records import Record
 
 
 class Ended(StrEnum):
@@ -36,8 +38,7 @@ class Ended(StrEnum):
         return self in {Ended.SOLVED, Ended.NOTHING_NEW}
 
 
-@dataclass(frozen=True, slots=True)
-class LoopOptions:
+class LoopOptions(Record):
     """Parameters of the loop.
 
     ``granularity`` is the number of strata, ``rounds`` how often the strata are gone through at most (a round ends when
@@ -75,8 +76,7 @@ class Standing:
         return self.earned is None and not self.problem
 
 
-@dataclass(frozen=True, slots=True)
-class StageBegun:
+class StageBegun(Record):
     """A stage of a round begins: which tasks are sampled with which demonstrations."""
 
     round: int
@@ -86,8 +86,7 @@ class StageBegun:
     demonstrations: tuple[Experience, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSampled:
+class TaskSampled(Record):
     """One task was sampled; ``replayed`` tells that the result is from the journal, ``partial`` that it was stopped."""
 
     standing: Standing

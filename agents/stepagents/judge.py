@@ -7,7 +7,7 @@ first judge is made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from hashlib import sha256
 from time import perf_counter
@@ -23,6 +23,7 @@ from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.task import TaskFile
 from stepcore.printing.task import canonical_key
+from stepcore.records import Record
 from stepcore.text.span import Embedded
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _MOST_FINDINGS: Final = 5  # told to a model at once
 _MEMORY: Final = 1 << 30
-_FRESH_SEEDS: Final = (7, 1009)
 
 
 class Stage(StrEnum):
@@ -48,8 +48,7 @@ class Stage(StrEnum):
     ACCEPTED = "accepted"
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Record):
     """The verdict on one answer.
 
     ``impl`` is the program that was judged (after the guardian, if it took part), empty where none was found.

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from stepagents.experience.identity import UnusableProgram, checked_program, task_key
-from stepagents.sampling import Experience
 from stepagents.search.costs import CostModel, Key, features
 from stepagents.search.items import SearchStream, parts
 from stepagents.search.moves import MadeStream, Move, Moves
@@ -27,12 +26,14 @@ from stepagents.search.traits import move_traits
 from stepagents.search.unary import layout_moves
 from stepcore.check.programs import Checked
 from stepcore.graph.task import TaskFile
+from stepcore.jobdata.writing import Experience
 from stepcore.ops.accum import Accum
 from stepcore.ops.base import Operator
 from stepcore.ops.map import Map
 from stepcore.ops.partition import Partition
 from stepcore.ops.promote import Promote
 from stepcore.ops.scan import Scan
+from stepcore.records import Record
 
 MOST: Final = 300  # experiences; reading one takes about 10 ms
 STRENGTH: Final = 1.0  # precision of the prior on a learned weight: the larger, the less is learned
@@ -46,8 +47,7 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 _Ways: TypeAlias = tuple[str, tuple[Operator, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class MoveChoice:
+class MoveChoice(Record):
     """The moves that one stream allowed: base cost and features of each, which were made, and what it counts."""
 
     costs: tuple[float, ...]

@@ -10,10 +10,17 @@ from threading import Event
 from typing import Any, Final
 
 from stepagents.executors.executor import Executor
-from stepagents.sampling import Experience, Order, Sampled
+from stepagents.sampling import Order, Sampled
 from stepcore.findings.codes import about
-from stepcore.jobdata.sampling import PriorRequest, SampleRequest, SampleResult, prior_kind, sample_kind
-from stepcore.jobdata.writing import WritingProgress
+from stepcore.jobdata.writing import (
+    Experience,
+    PriorRequest,
+    ProposeRequest,
+    SampleResult,
+    WritingProgress,
+    prior_kind,
+    sample_kind,
+)
 from stepcore.jobs import Job, JobCancelled, JobError
 from stepcore.jobs.proposers import SEARCH, ProposerEntry
 
@@ -78,7 +85,15 @@ class WorkerSampler:
         def progress(data: WritingProgress) -> None:
             tell(f"{order.task}: {data.candidates:,} candidates")
 
-        request = SampleRequest(order.path, order.text, order.seconds, order.samples, order.seed, **learned)
+        request = ProposeRequest(
+            path=order.path,
+            text=order.text,
+            solutions=1,
+            seconds=order.seconds,
+            samples=order.samples,
+            seed=order.seed,
+            **learned,
+        )
         kind = sample_kind(self.name)
         return self._executor.submit(kind, request, seconds=order.seconds + _GRACE, on_progress=progress)
 

@@ -11,28 +11,11 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol
 
-
-@dataclass(frozen=True, slots=True)
-class Experience:
-    """A verified program and what it took to get it.
-
-    ``task_text`` is the task's file without its ``impl``: an experience stands for itself when the file is gone.
-    ``success_rate`` is accepted answers by judged answers when it was earned, in (0, 1]: the lower, the harder.
-    ``cost`` is in US dollars, ``seconds`` is time spent on the task by all workers together.
-    """
-
-    task: str
-    task_text: str
-    impl: str
-    proposer: str
-    success_rate: float
-    tokens: int = 0
-    cost: float = 0.0
-    seconds: float = 0.0
+from stepcore.jobdata.writing import Experience
+from stepcore.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Record):
     """One task to sample. ``samples`` are answers of a model, or candidates of the search."""
 
     task: str

@@ -25,7 +25,7 @@ def task_text(task: TaskFile) -> str:
     if task.spec is None:
         raise ValueError(f"{task.source.path} describes no task")
     text = _without_impl(task.source.text)
-    again = read_task(text, task.source.path)
+    again = read_task(text, task.source.path, dialect=task.dialect)
     # A default size may be in use by the answer alone.
     if again.impl is None and again.spec is not None and replace(again.spec, defaults=task.spec.defaults) == task.spec:
         return text

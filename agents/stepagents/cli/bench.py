@@ -30,8 +30,9 @@ from stepagents.cli.session import (
     show_requests,
 )
 from stepagents.llm.options import Guardian
-from stepagents.sampling import Experience, Order, Sampler
+from stepagents.sampling import Order, Sampler
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
+from stepcore.jobdata.writing import Experience
 from stepcore.jobs.proposers import BY_OPTION, SEARCH
 from stepcore.text.files import write_atomically
 from stepcore.text.wording import as_text, one_line

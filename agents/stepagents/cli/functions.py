@@ -11,9 +11,10 @@ import typer
 
 from stepagents.cli import options as o
 from stepagents.cli.learning import Learning
-from stepagents.sampling import Experience, Order, Sampled
+from stepagents.sampling import Order, Sampled
 from stepagents.torchfn.target import split_argument
 from stepcore.cli.terminal import complain
+from stepcore.jobdata.writing import Experience
 from stepcore.jobs.proposers import BY_OPTION, LOWER, MODEL, SEARCH, ProposerEntry
 from stepcore.text.wording import one_line
 
@@ -53,8 +54,8 @@ ExplainOption = Annotated[
     bool,
     typer.Option(
         "--explain",
-        help="With FILE.py::FUNCTION: show sizes of the checks and the other programs. With a model and tasks: show "
-        "the verdict on each answer.",
+        help="With FILE.py::FUNCTION: show sizes of the checks and the other programs. With tasks: show the cycles of "
+        "each program and, with a model, the verdict on each answer.",
     ),
 ]
 
@@ -112,36 +113,34 @@ def _asked(arguments: Sequence[str], options: FunctionOptions, learning: Learnin
 
     orders: list[Order] = []
     for row in function_rows(arguments, replace(options, proposer=LOWER)):
-        if row.found.get("task"):
+        if row.found is not None and row.found.task:
             seconds = options.budget or o.MODEL_SECONDS
-            text = row.found["task"]
-            orders.append(Order(row.found["name"], row.argument, text, options.samples, seconds, options.seed))
+            found = row.found
+            orders.append(Order(found.name, row.argument, found.task, options.samples, seconds, options.seed))
         elif not row.problem:
             complain(
                 f"{one_line(row.argument)}: Stepsmith cannot express this function as a task, so no model is asked"
             )
-    found: dict[str, Answers] = {}
+    answers: dict[str, Answers] = {}
     for sampled in ask(orders, learning.demonstrations(MODEL)) if orders else ():
         if sampled.problem or not sampled.solved:
             complain(f"{one_line(sampled.path)}: {one_line(sampled.proposer)}: {sampled.problem or sampled.reason}")
-        found[sampled.path] = Answers(
+        answers[sampled.path] = Answers(
             sampled.proposer,
             sampled.solutions,
             sampled.input_tokens + sampled.output_tokens,
             sampled.cost if sampled.cost_known else None,
             sampled.tokens_counted,
         )
-    return found
+    return answers
 
 
 def _learn(row: FunctionRow, learning: Learning) -> None:
     """Record a program that was not lowered: the task, and the best that somebody wrote for it."""
-    written = [item for item in row.found.get("programs") or () if item["proposer"] != LOWER]
-    if not written or not row.found.get("task"):
+    found, written = row.found, [item for item in row.programs if item.proposer != LOWER]
+    if not written or found is None or not found.task:
         return
-    tried = max(row.found["candidates"], 1)
-    order = Order(row.found["name"], row.argument, row.found["task"], tried, row.found["seconds"])
-    sampled = Sampled(
-        order.task, order.path, written[0]["proposer"], [item["impl"] for item in written], tried, len(written)
-    )
+    tried, impls = max(found.candidates, 1), [item.impl for item in written]
+    order = Order(found.name, row.argument, found.task, tried, found.seconds)
+    sampled = Sampled(order.task, order.path, written[0].proposer or "", impls, tried, len(written))
     learning.record(order, sampled)

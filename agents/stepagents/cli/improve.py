@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from math import inf
 from threading import Event
@@ -26,7 +26,7 @@ from stepagents.experience.store import Store
 from stepagents.experience.strata import Selection, selections
 from stepagents.improve import Ended, Improvement, LoopOptions, TaskSampled
 from stepagents.llm.options import Guardian
-from stepagents.sampling import Experience, Order, Sampler
+from stepagents.sampling import Order, Sampler
 from stepcore.cli.terminal import (
     EXIT_CLEAN,
     EXIT_FINDINGS,
@@ -35,7 +35,9 @@ from stepcore.cli.terminal import (
     complain,
     console,
 )
+from stepcore.jobdata.writing import Experience
 from stepcore.jobs.proposers import BY_OPTION, MODEL, SEARCH
+from stepcore.records import Record
 from stepcore.text.wording import one_line
 
 CANDIDATES: Final = 300  # of the search for a task in one stage: the loop is about doing more with few
@@ -64,8 +66,7 @@ _AnswersOption = Annotated[
 _NewOption = Annotated[bool, typer.Option("--new", help="Begin anew even if an earlier run could go on.")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Record):
     """What the loop was asked for, beside the tasks."""
 
     loop: LoopOptions

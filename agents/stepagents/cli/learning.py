@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from stepagents.cli.options import Learned
-from stepagents.sampling import Experience, Order, Sampled
+from stepagents.sampling import Order, Sampled
 from stepcore.cli.terminal import complain
+from stepcore.jobdata.writing import Experience
 from stepcore.jobs.proposers import ProposerEntry
 from stepcore.text.wording import one_line
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from stepagents.sampling import Order, Sampled
 from stepcore.cli.targets import FileTarget, find_targets
 from stepcore.graph.task import task_name
+from stepcore.records import Record
 from stepcore.text.files import Unusable, read_file
 from stepcore.text.wording import one_line
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Record):
     """What was asked for: orders, and results for what cannot be ordered, their ``problem`` saying why."""
 
     orders: list[Order] = field(default_factory=list)

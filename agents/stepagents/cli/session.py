@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -19,9 +19,11 @@ from stepagents.cli.options import ExecutorName
 from stepagents.executors.executor import Executor
 from stepagents.executors.opening import ExecutorChoice, open_executor
 from stepagents.llm.options import Guardian
-from stepagents.sampling import Experience, Order, Sampler
+from stepagents.sampling import Order, Sampler
 from stepcore.cli.terminal import EXIT_INTERRUPTED, complain, write_program
+from stepcore.jobdata.writing import Experience
 from stepcore.jobs.proposers import SEARCH, ProposerEntry
+from stepcore.records import Record
 from stepcore.reports.text import clean
 from stepcore.settings.config import ConfigError, Configs
 from stepcore.settings.limits import Wishes, answers_in_force, read_price, user_wishes
@@ -34,8 +36,7 @@ if TYPE_CHECKING:
     from stepagents.llm.transcript import Heard
 
 
-@dataclass(frozen=True, slots=True)
-class ProposerChoice:
+class ProposerChoice(Record):
     """Which proposer works, and where; the fields are the options of the same names.
 
     ``early_stop``: a model is asked no further for a task that is solved (not for pass@k). ``configured`` is what the
@@ -115,8 +116,7 @@ class ProposerChoice:
             raise typer.BadParameter("add --executor ray", param_hint="--ray-address")
 
 
-@dataclass(frozen=True, slots=True)
-class First:
+class First(Record):
     """What a model would be asked first: an order, with what it is to learn from."""
 
     order: Order

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,15 +24,19 @@ from stepagents.cli.progress import progress_bar
 from stepagents.cli.rows import exit_code, row_json, row_text
 from stepagents.cli.session import First, ProposerChoice, interruptible, make_folder, open_sampler, show_requests
 from stepagents.llm.options import Guardian
-from stepagents.sampling import Experience, Order, Sampled, Sampler
+from stepagents.sampling import Order, Sampled, Sampler
 from stepagents.spending import spent_on
 from stepcore.cli.sizes import parse_dims
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
 from stepcore.graph.task import answer_path
+from stepcore.jobdata.writing import Experience
 from stepcore.jobs.proposers import AUTO
 from stepcore.printing.task import impl_to_yaml
 from stepcore.text.files import write_atomically
 from stepcore.text.wording import one_line
+
+if TYPE_CHECKING:
+    from stepcore.cli.beside import Beside
 
 
 def synth(
@@ -110,6 +114,7 @@ def synth(
     is_text = output_format is o.ResultFormat.TEXT
     files = AnswerFiles(answers)
     results: list[Sampled] = []
+    timings: dict[str, list[Beside]] = {}
     with interruptible() as stop:
         for sampled in wanted.unusable:
             results.append(sampled)
@@ -124,14 +129,15 @@ def synth(
                 for sampled in sampler.sample(wanted.orders, known, stop=stop, tell=bar.tell):
                     results.append(sampled)
                     bar.count(sampled)
-                    _keep(sampled, output)
                     learning.record(by_path[sampled.path], sampled)
+                    timings[sampled.path] = _rank(sampled, by_path[sampled.path].text)
+                    _keep(sampled, output)
                     files.end(sampled)
                     if is_text:
-                        _show(sampled, files, with_impl=output is None, explain=explain)
+                        _show(sampled, timings[sampled.path], files, with_impl=output is None, explain=explain)
                     elif sampled.problem:
                         complain(sampled.problem)
-    _finish(wanted, results, files, is_text)
+    _finish(wanted, results, timings, files, is_text)
     raise typer.Exit(EXIT_INTERRUPTED if stop.is_set() else exit_code(results))
 
 
@@ -181,11 +187,37 @@ def _keep(sampled: Sampled, output: Path | None) -> None:
         write_atomically(answer_path(sampled.path, output), impl_to_yaml(sampled.solutions[0]).encode("utf-8"))
 
 
-def _show(sampled: Sampled, files: AnswerFiles, *, with_impl: bool, explain: bool) -> None:
+def _rank(sampled: Sampled, text: str) -> list[Beside]:
+    """Put the programs with the fewest cycles first; return the timing of each."""
+    if not sampled.solved:
+        return []
+    from stepagents.cli.cycles import ranked, timed_text  # the checker, which workers need not wait for
+    from stepcore.cli.beside import TimingWishes
+
+    near = Path(sampled.path)
+    wishes = TimingWishes()
+    pairs = ranked(sampled.solutions, lambda impl: timed_text(text, sampled.path, near, impl_to_yaml(impl), wishes))
+    sampled.solutions = [impl for impl, _timing in pairs]
+    return [timing for _impl, timing in pairs]
+
+
+def _best(timings: Sequence[Beside] | None) -> dict[str, Any] | None:
+    return timings[0].as_json() if timings else None
+
+
+def _show(sampled: Sampled, timings: Sequence[Beside], files: AnswerFiles, *, with_impl: bool, explain: bool) -> None:
     if sampled.problem:
         complain(sampled.problem)
     else:
         print(row_text(sampled, with_impl=with_impl))
+    if timings:
+        print(f"  cycles: {timings[0].line}")
+    if timings and explain:
+        from stepagents.cli.cycles import ORDER
+
+        print(f"  {ORDER}")
+        for number, timing in enumerate(timings, start=1):
+            print(f"  program {number}: cycles: {timing.line}" + (f"; {timing.memory}" if timing.memory else ""))
     path, lines = files.path(sampled), files.lines(sampled)
     if explain:
         print("".join(f"  {line}\n" for line in lines), end="")
@@ -196,7 +228,13 @@ def _show(sampled: Sampled, files: AnswerFiles, *, with_impl: bool, explain: boo
     sys.stdout.flush()
 
 
-def _finish(wanted: Wanted, results: Sequence[Sampled], files: AnswerFiles, is_text: bool) -> None:
+def _finish(
+    wanted: Wanted,
+    results: Sequence[Sampled],
+    timings: Mapping[str, Sequence[Beside]],
+    files: AnswerFiles,
+    is_text: bool,
+) -> None:
     """Print what is said at the end; JSON in the order in which the files were found."""
     if is_text:
         if len(wanted.paths) > 1:
@@ -206,7 +244,7 @@ def _finish(wanted: Wanted, results: Sequence[Sampled], files: AnswerFiles, is_t
         return
     place = {path: number for number, path in enumerate(wanted.paths)}
     rows = [
-        row_json(sampled) | {"answers": str(files.path(sampled) or "")}
+        row_json(sampled) | {"answers": str(files.path(sampled) or ""), "timing": _best(timings.get(sampled.path))}
         for sampled in sorted(results, key=lambda s: place[s.path])
     ]
     print(json.dumps(rows, indent=2))

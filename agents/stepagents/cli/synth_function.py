@@ -10,14 +10,13 @@ import re
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from stepagents.sampling import Experience
 from stepagents.shapes.workspace import project_of
 from stepagents.spending import spending
-from stepagents.torchfn.target import HEAD, SUFFIXES, split_argument
+from stepagents.torchfn.target import HEAD, split_argument
 from stepcore.cli.terminal import (
     EXIT_CLEAN,
     EXIT_FINDINGS,
@@ -29,10 +28,13 @@ from stepcore.cli.terminal import (
 )
 from stepcore.findings.codes import Outcome, Phase, about
 from stepcore.isolation import Isolation, isolation_for
-from stepcore.jobdata.plain import to_plain, written
-from stepcore.jobdata.writing import FUNCTION, FunctionRequest, FunctionResult
+from stepcore.jobdata.choices import SUFFIXES, Emit
+from stepcore.jobdata.failures import Finding
+from stepcore.jobdata.plain import to_plain
+from stepcore.jobdata.writing import FUNCTION, Experience, FunctionRequest, FunctionResult, Solution
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.proposers import AUTO, LOWER
+from stepcore.records import Record
 from stepcore.reports.text import clean
 from stepcore.settings.config import ConfigError
 from stepcore.settings.limits import user_wishes
@@ -40,18 +42,24 @@ from stepcore.system.scarce import reason_of
 from stepcore.text.files import Unusable, read_file, write_atomically
 from stepcore.text.wording import one_line
 
+if TYPE_CHECKING:
+    from stepcore.cli.beside import Beside
+
 COMMAND: Final = (sys.executable, "-P", "-m", "stepagents.worker")
 BUDGET_SECONDS: Final = 120.0  # for one function or one layer of a network, imports of PyTorch included
 MOST_PARTS: Final = 2000  # layers of a network, for each of which the time counts anew
 # Where a job ends here, the function itself cannot be used, as against: nothing was found for it.
 _BEFORE: Final = frozenset({Phase.FILE, Phase.SYNTAX, Phase.SET_UP, Phase.SUBJECT})
 _ROUNDED_FROM: Final = 100
+# What is told of the best program.
+_COSTS: Final = (
+    "operators", "layers", "distinct_layers", "streaming_degree", "compulsory_bytes", "traffic_ratio", "on_chip_bytes",
+    "off_chip_bytes",
+)  # fmt: skip
 _SOURCE: Final = re.compile(r'^source: ".*\.py::', re.MULTILINE)  # the key of a delivered task
-Emit = Literal["python", "task"]
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionOptions:
+class FunctionOptions(Record):
     """What the options of the same names say; ``dims`` binds sizes, ``inputs`` are texts such as ``x=m k``.
 
     ``seconds`` is for the whole job, ``budget`` for a search in it, which learns from ``experiences``; ``samples`` are
@@ -72,8 +80,7 @@ class FunctionOptions:
     experiences: Sequence[Experience] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Record):
     """Programs that a model wrote for a function's task; what its answers took: tokens, US dollars where known."""
 
     writer: str = ""
@@ -98,49 +105,48 @@ class FunctionRow:
     argument: str
     path: str
     answers: Answers = field(default_factory=Answers)
-    found: Mapping[str, Any] = field(default_factory=dict)
+    found: FunctionResult | None = None
     problem: str = ""
-    findings: Sequence[Mapping[str, Any]] = ()
+    findings: Sequence[Finding] = ()
     unusable: bool = False
+    timings: Sequence[Beside] = ()  # of its programs
 
     @property
-    def best(self) -> Mapping[str, Any]:
-        """The best program, or an empty mapping."""
-        programs: Sequence[Mapping[str, Any]] = self.found.get("programs") or ()
-        return programs[0] if programs else {}
+    def programs(self) -> tuple[Solution, ...]:
+        """The programs, best first."""
+        return () if self.found is None else self.found.programs
+
+    @property
+    def best(self) -> Solution | None:
+        """The best program, None where there is none."""
+        return self.programs[0] if self.programs else None
 
     def as_json(self) -> dict[str, Any]:
         """Return the keys of ``synth`` for tasks, and those for functions."""
-        programs = self.found.get("programs") or ()
+        found, best = self.found, self.best
         return {
-            "task": self.found.get("name") or self.argument.rpartition("::")[2],
+            "task": getattr(found, "name", "") or self.argument.rpartition("::")[2],
             "path": self.path,
-            "solved": bool(programs),
-            "impl": self.best.get("impl", ""),
-            "proposer": self.best.get("proposer", LOWER),
-            "candidates": self.found.get("candidates", 0),
-            "seconds": round(self.found.get("seconds", 0.0), 6),
+            "solved": best is not None,
+            "impl": getattr(best, "impl", ""),
+            "proposer": getattr(best, "proposer", LOWER),
+            "candidates": getattr(found, "candidates", 0),
+            "seconds": round(getattr(found, "seconds", 0.0), 6),
             "tokens": self.answers.tokens,
             "cost": self.answers.cost,
-            "solutions": [item["impl"] for item in programs],
-            "accepted": len(programs),
+            "solutions": [item.impl for item in self.programs],
+            "accepted": len(self.programs),
             "outcomes": {},
-            "reason": self.problem or self.found.get("reason", ""),
-            "operators": self.best.get("operators"),
-            "layers": self.best.get("layers"),
-            "distinct_layers": self.best.get("distinct_layers"),
-            "peak_bytes": self.found.get("peak_bytes"),
-            "cpu_seconds": self.found.get("cpu_seconds"),
-            "streaming_degree": self.best.get("streaming_degree"),
-            "compulsory_bytes": self.best.get("compulsory_bytes"),
-            "traffic_ratio": self.best.get("traffic_ratio"),
-            "on_chip_bytes": self.best.get("on_chip_bytes"),
-            "off_chip_bytes": self.best.get("off_chip_bytes"),
-            "unsupported": list(self.found.get("unsupported") or self.findings),
-            "program": self.best.get("text", ""),
-            "notes": list(self.found.get("notes") or ()),
-            "sizes": dict(self.found.get("sizes") or {}),
-            "inferred": self.found.get("inferred"),
+            "reason": self.problem or getattr(found, "reason", ""),
+            **{name: getattr(best, name, None) for name in _COSTS},
+            "peak_bytes": getattr(found, "peak_bytes", None),
+            "cpu_seconds": getattr(found, "cpu_seconds", None),
+            "timing": self.timings[0].as_json() if self.timings else None,
+            "unsupported": to_plain(getattr(found, "unsupported", ()) or tuple(self.findings)),
+            "program": getattr(best, "text", ""),
+            "notes": list(getattr(found, "notes", ())),
+            "sizes": getattr(found, "sizes", {}),
+            "inferred": to_plain(getattr(found, "inferred", None)),
         }
 
 
@@ -170,6 +176,7 @@ def run_functions(
             for row in function_rows(arguments, options, tell, answers):
                 rows.append(row)
                 learn(row)
+                _rank(row, options)
                 if row.best and options.output is not None:
                     place = _place(row, options, len(arguments), taken)
                     taken.add(place)
@@ -187,6 +194,22 @@ def run_functions(
     if any(row.unusable for row in rows):
         return EXIT_UNUSABLE
     return EXIT_CLEAN if all(row.best for row in rows) else EXIT_FINDINGS
+
+
+def _rank(row: FunctionRow, options: FunctionOptions) -> None:
+    """Put the programs with the fewest cycles first."""
+    found = row.found
+    if found is None or not found.programs:
+        return
+    from stepagents.cli.cycles import ranked, timed_text  # the checker, which the worker need not wait for
+    from stepcore.cli.beside import TimingWishes
+
+    name = f"{found.name}{SUFFIXES[options.emit]}"
+    near = _destination(row.path, options).absolute()
+    wishes = TimingWishes()
+    pairs = ranked(found.programs, lambda program: timed_text(program.text or "", name, near / name, wishes=wishes))
+    row.found = replace(found, programs=tuple(program for program, _timing in pairs))
+    row.timings = [timing for _program, timing in pairs]
 
 
 def function_rows(
@@ -252,7 +275,6 @@ def _submit(
     except Unusable as error:
         row.problem, row.unusable = f"{one_line(error.path)}: {error.code} {error.message}", True
         return row, None
-    folder = _folder(options.output) or Path(path).absolute().parent
     request = FunctionRequest(
         path=path,
         text=text,
@@ -261,11 +283,11 @@ def _submit(
         inputs=tuple(options.inputs),
         dims=dict(options.dims),
         emit=options.emit,
-        folder=str(folder),
+        folder=str(_destination(path, options)),
         root=str(project_of(Path(path))),
         seed=options.seed,
         proposer=options.proposer,
-        budget=options.budget,
+        seconds=options.budget,
         experiences=tuple(options.experiences),
         impls=tuple(answers.impls),
         writer=answers.writer,
@@ -281,17 +303,22 @@ def _submit(
 
 def _finished(row: FunctionRow, job: Job[FunctionResult]) -> FunctionRow:
     try:
-        row.found = written(job.result())
+        row.found = job.result()
     except JobCancelled:
         row.problem = "cancelled"
     except JobError as error:
         line, column = error.detail.get("line"), error.detail.get("column")
         place = one_line(row.path) + ("" if line is None else f":{line}" + (f":{column}" if column else ""))
         row.problem = f"{place}: {error.code} {error.message}"
-        row.findings = to_plain(error.detail.get("findings", ()))
+        row.findings = error.detail.get("findings", ())
         info = about(error.code)
         row.unusable = info.phase in _BEFORE or info.outcome is Outcome.REFERENCE_FAILED
     return row
+
+
+def _destination(path: str, options: FunctionOptions) -> Path:
+    """Return the folder of the programs for functions of a file: beside it where nothing else is said."""
+    return _folder(options.output) or Path(path).absolute().parent
 
 
 def _folder(output: Path | None) -> Path | None:
@@ -304,9 +331,9 @@ def _write(place: Path, row: FunctionRow) -> None:
     """Write a program, unless that would replace a file that is none of ours."""
     if place.exists() and not _is_ours(place):
         row.problem = f"{one_line(place)} exists and was not written by synth; give another --output"
-        row.found, row.unusable = {}, True
-        return
-    write_atomically(place, row.best["text"].encode("utf-8"))
+        row.found, row.unusable = None, True
+    elif row.best is not None:
+        write_atomically(place, (row.best.text or "").encode("utf-8"))
 
 
 def _is_ours(place: Path) -> bool:
@@ -323,46 +350,46 @@ def _place(row: FunctionRow, options: FunctionOptions, count: int, taken: Contai
     assert options.output is not None
     if count == 1 and options.output.suffix and not options.output.is_dir():
         return options.output
-    name, suffix = row.found["name"], SUFFIXES[options.emit]
+    assert row.found is not None
+    name, suffix = row.found.name, SUFFIXES[options.emit]
     longer = f"{Path(row.path).stem}_{name}"
     names = (name, longer, *(f"{longer}_{number}" for number in range(2, count + 2)))
     return next(place for name in names if (place := options.output / f"{name}{suffix}") not in taken)
 
 
 def _show(row: FunctionRow, options: FunctionOptions) -> None:
-    if row.problem:
+    found, best = row.found, row.best
+    if found is None or row.problem:
         complain(row.problem)
         return
-    found, best = row.found, row.best
     spent = f", {row.answers.spent}" if row.answers.spent else ""
-    if not best:
-        took = f"{found['candidates']} candidates, {found['seconds']:.2f} s{spent}"
-        print(f"not solved  {one_line(found['name'])}  ({took})")
-        for item in found["unsupported"]:
-            advice = f"; {item['advice']}" if item["advice"] else ""
-            place = f"{one_line(item['path'])}:{item['line']}"
-            print(f"  {place}: {one_line(item['operation'])}: {one_line(item['message'] + advice)}")
-        if not found["unsupported"]:
-            print("\n".join(f"  {line}" for line in clean(found["reason"]).split("\n")))
+    if best is None:
+        took = f"{found.candidates} candidates, {found.seconds:.2f} s{spent}"
+        print(f"not solved  {one_line(found.name)}  ({took})")
+        for item in found.unsupported:
+            print(f"  {one_line(item.path)}:{item.line}: {one_line(item.operation)}: {one_line(item.text)}")
+        if not found.unsupported:
+            print("\n".join(f"  {line}" for line in clean(found.reason).split("\n")))
     else:
-        print(f"solved  {one_line(found['name'])}  ({_costs(best)}, {found['seconds']:.2f} s{spent})")
+        print(f"solved  {one_line(found.name)}  ({_costs(best)}, {found.seconds:.2f} s{spent})")
+        print(f"  cycles: {row.timings[0].line}")
         if options.explain:
-            _explain(found)
+            _explain(found, row.timings)
         if options.output is None:
             print()
-            write_program(best["text"])
-    for note in found["notes"]:
+            write_program(best.text or "")
+    for note in found.notes:
         complain(f"{one_line(row.path)}: note: {note}")
     sys.stdout.flush()
 
 
-def _costs(program: Mapping[str, Any]) -> str:
-    degree = program["streaming_degree"]
+def _costs(program: Solution) -> str:
+    degree = program.streaming_degree
     shown = "unknown" if degree is None else f"{degree:.3f}"
     return (
-        f"{program['operators']} operators, streaming degree {shown}, "
-        f"{_bytes(program['on_chip_bytes'])} on chip, {_bytes(program['off_chip_bytes'])} off-chip traffic"
-        f"{_times(program['traffic_ratio'])}"
+        f"{program.operators} operators, streaming degree {shown}, "
+        f"{_bytes(program.on_chip_bytes)} on chip, {_bytes(program.off_chip_bytes)} off-chip traffic"
+        f"{_times(program.traffic_ratio)}"
     )
 
 
@@ -377,26 +404,29 @@ def _bytes(count: int | None) -> str:
     return "unknown bytes" if count is None else f"{count:,} B"
 
 
-def _explain(found: Mapping[str, Any]) -> None:
-    for name, reason in found["fixed"].items():
+def _explain(found: FunctionResult, timings: Sequence[Beside]) -> None:
+    from stepagents.cli.cycles import ORDER
+    from stepcore.cycles.bounds import COMPUTE
+
+    for name, reason in found.fixed.items():
         print(f"  the size {name} is a number: {one_line(reason)}")
-    for sizes in found["checked_at"]:
+    for sizes in found.checked_at:
         print(
             f"  equal to the function at {', '.join(f'{name}={size}' for name, size in sizes.items()) or 'its sizes'}"
         )
-    best: Mapping[str, Any] = found["programs"][0]
+    best = found.programs[0]
     print(
         "  streaming degree: 1 less on-chip bytes over the program's own traffic, all free sizes at least 64; "
         "it does not see what is streamed again"
     )
     print(
-        f"  compulsory traffic: each input and output once, {_bytes(best['compulsory_bytes'])}; "
-        "first come few operators, little traffic over it, little memory, a high degree"
+        f"  compulsory traffic: each input and output once, {_bytes(best.compulsory_bytes)}; "
+        "of equally fast ones first come few operators, little traffic over it, little memory, a high degree"
     )
-    if best["sizes"]:
-        print(f"  bytes are counted at {', '.join(f'{name}={size}' for name, size in best['sizes'].items())}")
-    for number, program in enumerate(found["programs"], start=1):
-        print(f"  program {number}: {_costs(program)}; layout {one_line(program['layout'])}")
-
-
-__all__ = ["BUDGET_SECONDS", "FunctionOptions", "FunctionRow", "begun", "function_rows", "run_functions"]
+    print(f"  {ORDER}")
+    print(f"  the bound: compulsory traffic at the memory's peak, or the program's FLOPs at {COMPUTE:,} a cycle")
+    if best.sizes:
+        print(f"  bytes are counted at {', '.join(f'{name}={size}' for name, size in best.sizes.items())}")
+    for number, (program, timing) in enumerate(zip(found.programs, timings, strict=True), start=1):
+        print(f"  program {number}: {_costs(program)}; layout {one_line(program.layout or '')}")
+        print(f"    cycles: {timing.line}")

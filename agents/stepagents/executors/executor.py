@@ -9,13 +9,13 @@ import os
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, overload
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from stepcore.jobdata.kinds import JobKind, Progress, Request, Result
 from stepcore.jobs import Job
 
 if TYPE_CHECKING:
-    from stepcore.jobs.job import OnAsk, OnProgress
+    from stepcore.jobs.job import OnAsk
 
 WORKER_MODULE: Final = "stepagents.worker"
 
@@ -27,7 +27,6 @@ class Executor(Protocol):
     def size(self) -> int:
         """How many jobs run at the same time, at most."""
 
-    @overload
     def submit(
         self,
         kind: JobKind[Request, Progress, Result],
@@ -36,18 +35,7 @@ class Executor(Protocol):
         seconds: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         on_ask: OnAsk | None = None,
-    ) -> Job[Result]: ...
-
-    @overload
-    def submit(
-        self,
-        kind: str,
-        request: Any,
-        *,
-        seconds: float | None = None,
-        on_progress: OnProgress | None = None,
-        on_ask: OnAsk | None = None,
-    ) -> Job[Any]:
+    ) -> Job[Result]:
         """Queue a job, as :meth:`stepcore.jobs.Pool.submit` does."""
 
     def close(self) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stepagents.executors.executor import Executor, available_cpus, worker_command
 from stepcore.isolation import TEXT
 from stepcore.jobs import Limits, Pool
+from stepcore.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutorChoice:
+class ExecutorChoice(Record):
     """Which executor is wanted. ``workers`` is the number of jobs at a time, None for one per CPU."""
 
     ray: bool = False
@@ -18,12 +16,13 @@ class ExecutorChoice:
     workers: int | None = None
 
 
-def open_executor(choice: ExecutorChoice = ExecutorChoice(), limits: Limits | None = None) -> Executor:
+def open_executor(choice: ExecutorChoice | None = None, limits: Limits | None = None) -> Executor:
     """Start the executor of ``choice``.
 
     Raises:
         stepagents.executors.ray.executor.RayUnusable: ray is not installed, or its cluster cannot be reached.
     """
+    choice = choice or ExecutorChoice()
     if choice.ray:
         from stepagents.executors.ray.executor import RayExecutor
 

@@ -7,22 +7,22 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 
 from stepagents.experience.store import Store, refuse_secrets
-from stepagents.sampling import Experience, Order, Sampled
+from stepagents.sampling import Order, Sampled
+from stepcore.jobdata.writing import Experience
+from stepcore.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class RunStart:
+class RunStart(Record):
     """What a run began with: it is replayed from here."""
 
     tasks: tuple[Order, ...]
     demonstrations: tuple[Experience, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunInfo:
+class RunInfo(Record):
     """One run. ``ended`` says why it is over, empty where it is not."""
 
     number: str

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from stepagents.experience.store import StoredExperience, outdated
+from stepcore.records import Record
 
 DAY: Final = 86_400.0  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Record):
     """What to give up; a rule that is not set gives up nothing.
 
     ``days``: earned longer ago. ``keep``: beyond so many programs for one task, the shortest being kept. ``gone``: the

@@ -8,15 +8,15 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 from stepagents.experience.database import HoldsSecret, StoreError, connect, transaction
 from stepagents.experience.identity import program_key, task_key, without_impl
-from stepagents.sampling import Experience
 from stepcore.graph.task import task_name
+from stepcore.jobdata.writing import Experience
+from stepcore.records import Record
 from stepcore.text.wording import as_text
 
 STORE_VARIABLE: Final = "STEPSMITH_STORE"
@@ -28,8 +28,7 @@ _COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StoredExperience:
+class StoredExperience(Record):
     """An experience as the store holds it. ``earned`` is in seconds since 1970; ``path`` is where the task was."""
 
     number: int

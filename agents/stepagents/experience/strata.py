@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
 
-from stepagents.sampling import Experience
+from stepcore.jobdata.writing import Experience
 
 
 class Selection(StrEnum):

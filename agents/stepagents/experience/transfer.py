@@ -17,8 +17,9 @@ from annotated_types import Gt, Le, Predicate
 from stepagents.experience.database import HoldsSecret
 from stepagents.experience.identity import UnusableProgram, checked_program, without_impl
 from stepagents.experience.store import Store, StoredExperience
-from stepagents.sampling import Experience
 from stepagents.validated import Amount, read_json
+from stepcore.jobdata.writing import Experience
+from stepcore.records import Record
 
 FORMAT: Final = 1
 MAX_LINE: Final = 5_000_000  # characters
@@ -90,8 +91,7 @@ def _add(store: Store, number: int, experience: Experience, earned: float, done:
 _Words: TypeAlias = Annotated[str, Predicate(lambda text: bool(text.strip()) and "\0" not in text)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Record):
     """One line of an export; ``earned`` is in seconds since 1970."""
 
     task: _Words

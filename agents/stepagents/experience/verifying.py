@@ -7,8 +7,8 @@ from typing import Final
 
 from stepagents.executors.executor import Executor
 from stepagents.experience.identity import without_impl
-from stepagents.sampling import Experience
 from stepcore.jobdata.judging import JUDGE, JudgeRequest
+from stepcore.jobdata.writing import Experience
 from stepcore.jobs import JobCancelled, JobError
 from stepcore.printing.task import impl_to_yaml
 

@@ -1,10 +1,5 @@
 """The job ``function`` of the agents' worker: from the text of a Python file to verified programs. Loads torch.
 
-Payload: ``path``, ``text``, ``selector`` (a name, a line, lines), ``trusted``, [``inputs``, ``dims``, ``emit``
-(``python``, ``task``), ``folder`` where the program will stand, ``seconds`` for one call of the function, ``seed``,
-``root`` (the folder whose files may call it), ``wanted``, ``proposer`` (one of
-:data:`stepcore.jobs.proposers.FOR_FUNCTIONS`), ``budget`` in seconds and what else an order of a proposer holds,
-``impls`` that ``writer`` wrote for the result's ``task``].
 Progress tells ``stage`` (``sizes``, ``trace``, ``check``, ``lower``, ``search``, ``write``) and ``candidates``.
 """
 
@@ -15,15 +10,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any, Final
+from typing import Final
 
 import torch
 
-from stepagents.jobs.composing import Composing, compose
+from stepagents.jobs.composing import compose
 from stepagents.jobs.sizes import folder_of, unsettled
 from stepagents.lower.layouts import ConstantTooLarge
 from stepagents.lower.normalise import Unlowered
 from stepagents.lower.search import Lowering, LoweringOptions, VerifiedProgram, lower
+from stepagents.proposers.programs import solution
 from stepagents.shapes.dtypes import retyped
 from stepagents.shapes.proposal import SizesProposal, propose
 from stepagents.torchfn.checks import Checks, make_checks
@@ -32,46 +28,36 @@ from stepagents.torchfn.delivery.program import file_sizes, python_text, task_te
 from stepagents.torchfn.dims import Description, completed, partly
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.informed import informed
-from stepagents.torchfn.network import Known, lower_network
-from stepagents.torchfn.network_costs import network_costs
+from stepagents.torchfn.network import Known, lower_network, network_costs
 from stepagents.torchfn.partition import MOST_FOLDS, folds
 from stepagents.torchfn.proof import network_proof, proof
 from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Refused, refuse
-from stepagents.torchfn.target import SUFFIXES, Target, find_target
+from stepagents.torchfn.target import Target, find_target
 from stepagents.torchfn.trace import has_loops, trace
 from stepagents.traced.graph import TracedFunction
 from stepcore.conversion.to_python import ConvertError
+from stepcore.jobdata.choices import SUFFIXES
 from stepcore.jobdata.failures import Finding
-from stepcore.jobdata.plain import written
+from stepcore.jobdata.writing import FunctionRequest, FunctionResult, Solution, WritingProgress
 from stepcore.jobs import Context
 from stepcore.jobs.proposers import AUTO, LOWER
 
 _SEED: Final = 42
-_SECONDS: Final = 10.0
 _LEAST_FOLDS: Final = 2  # of a function that may be a network of layers
 _MOST_FURTHER: Final = 12  # sizes whose traces a contradiction adds
 
 
-def function(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
+def function(request: FunctionRequest, context: Context) -> FunctionResult:
     """Return what came of a function.
-
-    Keys: ``name``, ``path``, ``line``, ``solved``, ``programs`` (best first: ``text``, ``impl``, ``layout``,
-    ``operators``, ``streaming_degree``, ``on_chip_bytes``, ``off_chip_bytes``, ``compulsory_bytes``,
-    ``traffic_ratio``), ``unsupported`` (findings),
-    ``notes``, ``sizes``, ``fixed``, ``reason``, ``candidates``, ``checked_at`` (the sizes of all checks), ``seconds``,
-    ``inferred`` (of sizes that nobody gave: :meth:`stepagents.shapes.proposal.SizesProposal.as_json`, else None),
-    ``task`` (the function as a task without an answer, empty where it cannot be written as one),
-    ``peak_bytes`` (the most memory that the worker had, None where the system does not tell),
-    ``cpu_seconds`` (processor time of the worker, its imports included).
 
     Raises:
         JobError: the function cannot be taken; ``detail`` holds all findings.
     """
     try:
-        found = _Job(payload, context).run()
-        return {**found, "peak_bytes": _peak_bytes(), "cpu_seconds": process_time()}
+        found = _Job(request, context).run()
+        return replace(found, peak_bytes=_peak_bytes(), cpu_seconds=process_time())
     except Refused as error:
-        raise error.as_job_error(payload["text"]) from error
+        raise error.as_job_error(request.text) from error
 
 
 def _peak_bytes() -> int | None:
@@ -92,26 +78,23 @@ class _Deep(Exception):
 
 
 class _Job:
-    def __init__(self, payload: Mapping[str, Any], context: Context) -> None:
-        self._payload = payload
+    def __init__(self, request: FunctionRequest, context: Context) -> None:
+        self._request = request
         self._context = context
         self._start = perf_counter()
-        path = payload["path"]
-        if payload.get("trusted") is not True:
+        if not request.trusted:
             what = "taking a function runs its file, and this workspace is not trusted"
-            raise refuse(NO_FUNCTION, what, path, advice="trust the workspace first")
-        self._target: Target = find_target(path, payload["text"], payload["selector"])
-        self._told = partly(self._target, payload.get("inputs") or (), payload.get("dims"))
+            raise refuse(NO_FUNCTION, what, request.path, advice="trust the workspace first")
+        self._target: Target = find_target(request.path, request.text, request.selector)
+        self._told = partly(self._target, request.inputs, request.dims)
         self._remark = ""
         self._inferred: SizesProposal | None = None
         self._checked_at: list[dict[str, int]] = []
-        self._emit: str = payload.get("emit") or "python"
-        self._seed: int = payload.get("seed", _SEED)
-        self._folder = Path(payload.get("folder") or Path(path).absolute().parent)
-        seconds = payload.get("seconds", _SECONDS)
-        self._guard = Guard(path, self._target.line, seconds, lambda: context.cancelled)
+        self._seed = _SEED if request.seed is None else request.seed
+        self._folder = Path(request.folder or Path(request.path).absolute().parent)
+        self._guard = Guard(request.path, self._target.line, request.call_seconds, lambda: context.cancelled)
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> FunctionResult:
         """Trace, lower, verify, write."""
         torch.set_num_threads(1)
         description = self._description()
@@ -126,14 +109,12 @@ class _Job:
                 traced, found = fixed, other
         if not found.candidates and self._has_layers(traced):
             whole = self._network(traced)
-            if whole["solved"]:
+            if whole.solved:
                 return whole
         traced = replace(traced, verified=tuple(self._checked_at), seed=self._seed)
-        question, self._remark = compose(
-            Composing(traced, self._target, self._folder, found), self._payload, self._context
-        )
+        question, self._remark = compose(traced, found, self._request, self._context)
         self._tell("write", len(found.candidates))
-        return {**self._result(traced, found), "task": question}
+        return replace(self._result(traced, found), task=question)
 
     def _description(self) -> Description:
         """Describe the arguments; what nothing tells is inferred, and taken if it is more than a guess."""
@@ -163,7 +144,7 @@ class _Job:
         return self._accepted(proposal) if proposal.is_settled else None
 
     def _proposal(self) -> SizesProposal:
-        return propose(self._target, self._told.loosened, self._guard, folder_of(self._payload))
+        return propose(self._target, self._told.loosened, self._guard, folder_of(self._request))
 
     def _accepted(self, proposal: SizesProposal) -> Description:
         self._inferred = proposal
@@ -209,56 +190,59 @@ class _Job:
 
     def _takes_networks(self) -> bool:
         """Whether the order is one for the lowering: others write one program for one task."""
-        return (self._payload.get("proposer") or AUTO) in (AUTO, LOWER) and not self._payload.get("impls")
+        return (self._request.proposer or AUTO) in (AUTO, LOWER) and not self._request.impls
 
     def _has_layers(self, traced: TracedFunction) -> bool:
         return self._takes_networks() and folds(traced) >= _LEAST_FOLDS
 
-    def _deep(self, deep: _Deep) -> dict[str, Any]:
+    def _deep(self, deep: _Deep) -> FunctionResult:
         """Return what came of a network: a loop over time is one layer of it, else its rounds are written out."""
         known: Known = {}
         found = self._network(deep.traced, known)
-        if found["solved"] or not has_loops(deep.traced):
+        if found.solved or not has_loops(deep.traced):
             return found
         written = deep.written()
-        note = f"a loop over time is written out round by round: {found['reason']}"
+        note = f"a loop over time is written out round by round: {found.reason}"
         return self._network(replace(written, notes=(*written.notes, note)), known)
 
-    def _network(self, traced: TracedFunction, known: Known | None = None) -> dict[str, Any]:
+    def _network(self, traced: TracedFunction, known: Known | None = None) -> FunctionResult:
         """Return what came of a function as a composition of layers; ``known`` are layers that were lowered."""
         traced = replace(traced, seed=self._seed)
-        if self._emit != "python":
+        if self._request.emit != "python":
             reason = (
                 "a task file holds one program, and this is a network of several layers; write it as a Python file "
                 "(without --emit task), of which `stepsmith convert FILE::LAYER` makes a task for each layer"
             )
-            return {**self._result(traced, Lowering()), "task": "", "reason": reason}
+            return replace(self._result(traced, Lowering()), reason=reason)
         with self._guard.quiet():
             network = lower_network(traced, self._tell_layer, known)
         empty = Lowering(unsupported=network.unsupported, rejected=network.rejected)
-        found = {**self._result(traced, empty), "task": ""}
-        found["candidates"] = network.tried
+        found = replace(self._result(traced, empty), candidates=network.tried)
         if not network.is_whole:
             return found
         try:
             text = network_text(traced, self._target, network, self._folder)
         except (ConstantTooLarge, ConvertError) as error:  # also what the gate refuses
-            return {**found, "reason": str(error)}
+            return replace(found, reason=str(error))
         with self._guard.quiet():
-            file = self._folder / f"{traced.name}{SUFFIXES[self._emit]}"
+            file = self._folder / f"{traced.name}{SUFFIXES[self._request.emit]}"
             proved = network_proof(text, file, self._target, lambda: self._tell_layer(len(network.programs), 0))
-        found["seconds"] = perf_counter() - self._start
+        found = replace(found, seconds=perf_counter() - self._start)
         if proved.fault:
-            return {**found, "reason": proved.fault}
-        return {
-            **found, "solved": True, "programs": [network_costs(network, text)], "reason": "",
-            "checked_at": [network_sizes(traced, network)], "notes": [*traced.notes, *filter(None, [proved.note])],
-        }  # fmt: skip
+            return replace(found, reason=proved.fault)
+        return replace(
+            found,
+            solved=True,
+            programs=(network_costs(network, text),),
+            reason="",
+            checked_at=(network_sizes(traced, network),),
+            notes=(*traced.notes, *filter(None, [proved.note])),
+        )
 
     def _tell_layer(self, done: int, count: int) -> None:
         """Tell of a further layer: the time of a job counts anew for each."""
         self._context.check()
-        self._context.progress({"stage": "lower", "candidates": done, "part": True, "layers": count})
+        self._context.progress(WritingProgress(stage="lower", candidates=done, part=True, layers=count))
 
     def _at_fixed_sizes(
         self, description: Description, traced: TracedFunction, *, rolled: bool
@@ -279,7 +263,7 @@ class _Job:
             self._tell("lower")
             self._checked_at = [dict(data.sizes) for data in checks.data]
             try:
-                options = LoweringOptions(wanted=self._payload.get("wanted", 3))
+                options = LoweringOptions(wanted=self._request.solutions)
                 found = lower(traced, checks.data, options, lambda tried: self._tell("lower", tried))
                 self._checked_at = [dict(data.sizes) for data in found.data]
                 return found
@@ -291,11 +275,11 @@ class _Job:
 
     def _tell(self, stage: str, candidates: int = 0) -> None:
         self._context.check()
-        self._context.progress({"stage": stage, "candidates": candidates})
+        self._context.progress(WritingProgress(stage=stage, candidates=candidates))
 
-    def _result(self, traced: TracedFunction, found: Lowering) -> dict[str, Any]:
-        unsupported = [written(self._finding(item)) for item in found.unsupported]
-        programs: list[dict[str, Any]] = []
+    def _result(self, traced: TracedFunction, found: Lowering) -> FunctionResult:
+        unsupported = tuple(self._finding(item) for item in found.unsupported)
+        programs: list[Solution] = []
         reasons = list(found.rejected)
         notes: list[str] = []
         for candidate in found.candidates:
@@ -305,8 +289,8 @@ class _Job:
                 reasons.append(str(error))
                 continue
             with self._guard.quiet():
-                file = self._folder / f"{traced.name}{SUFFIXES[self._emit]}"
-                proved = proof(program["text"], file, self._target)
+                file = self._folder / f"{traced.name}{SUFFIXES[self._request.emit]}"
+                proved = proof(program.text or "", file, self._target)
             if proved.fault:
                 reasons.append(proved.fault)
             else:
@@ -314,51 +298,49 @@ class _Job:
                 notes.append(proved.note)
         traced = replace(traced, notes=(*traced.notes, *_size_notes(traced, found.candidates[:1])))
         if unsupported:
-            reasons = [f"line {item['line']}: {item['operation']}: {item['message']}" for item in unsupported]
+            reasons = [f"line {item.line}: {item.operation}: {item.message}" for item in unsupported]
         if self._remark:  # first where somebody else was asked for
-            asked = (self._payload.get("proposer") or AUTO) != AUTO
+            asked = (self._request.proposer or AUTO) != AUTO
             reasons = [self._remark, *reasons] if asked else [*reasons, self._remark]
         reasons = list(dict.fromkeys(reasons))
         if self._inferred is not None:
             traced = replace(traced, notes=(f"sizes: {self._inferred.sources}", *traced.notes))
-        return {
-            "name": traced.name,
-            "path": self._target.path,
-            "line": self._target.line,
-            "solved": bool(programs),
-            "programs": programs,
-            "unsupported": unsupported,
-            "notes": [*traced.notes, *dict.fromkeys(filter(None, [*notes, self._remark]))] if programs else [],
-            "sizes": {**traced.dims, **traced.bound},
-            "inferred": None if self._inferred is None else self._inferred.as_json(),
-            "fixed": dict(traced.fixed),
-            "reason": "" if programs else "; ".join(reasons[:3]) or "no program was found",
-            "candidates": found.tried,
-            "checked_at": self._checked_at,
-            "seconds": perf_counter() - self._start,
-        }
+        return FunctionResult(
+            name=traced.name,
+            path=self._target.path,
+            line=self._target.line,
+            solved=bool(programs),
+            programs=tuple(programs),
+            unsupported=unsupported,
+            notes=(*traced.notes, *dict.fromkeys(filter(None, [*notes, self._remark]))) if programs else (),
+            sizes={**traced.dims, **traced.bound},
+            inferred=None if self._inferred is None else self._inferred.record(),
+            fixed=dict(traced.fixed),
+            reason="" if programs else "; ".join(reasons[:3]) or "no program was found",
+            candidates=found.tried,
+            checked_at=tuple(self._checked_at),
+            seconds=perf_counter() - self._start,
+            task="",
+            peak_bytes=None,
+            cpu_seconds=0.0,
+        )
 
     def _finding(self, item: Unlowered) -> Finding:
         line = item.line[1] if item.line is not None else self._target.line
         found = Finding(NO_LOWERING, item.reason, self._target.path, line, 1, item.advice, item.operation)
         return found.at_code(self._target.text)
 
-    def _program(self, traced: TracedFunction, candidate: VerifiedProgram) -> dict[str, Any]:
-        write = task_text if self._emit == "task" else python_text
-        metrics = candidate.metrics
-        return {
-            "text": write(traced, self._target, candidate.emitted, self._folder),
-            "impl": candidate.emitted.impl,
-            "layout": candidate.layout,
-            "proposer": candidate.proposer,
-            "operators": candidate.operators,
-            "streaming_degree": metrics.streaming_degree,
-            "compulsory_bytes": metrics.compulsory.value,
-            "traffic_ratio": metrics.traffic_ratio,
-            "on_chip_bytes": metrics.on_chip.value,
-            "off_chip_bytes": metrics.off_chip.value,
-            "sizes": dict(candidate.emitted.spec.defaults),
-        }
+    def _program(self, traced: TracedFunction, candidate: VerifiedProgram) -> Solution:
+        write = task_text if self._request.emit == "task" else python_text
+        return solution(
+            candidate.emitted.impl,
+            candidate.operators,
+            candidate.metrics,
+            dict(candidate.emitted.spec.defaults),
+            text=write(traced, self._target, candidate.emitted, self._folder),
+            layout=candidate.layout,
+            proposer=candidate.proposer,
+        )
 
 
 def _size_notes(traced: TracedFunction, candidates: Sequence[VerifiedProgram]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from stepagents.given import given_task
 from stepagents.judge import Judge, Judgement, Stage
+from stepcore.findings.errors import SimError
 from stepcore.jobdata.judging import JudgeRequest, JudgeResult
 from stepcore.jobs import Context, JobError
 
@@ -20,8 +21,9 @@ def judge(request: JudgeRequest, _context: Context) -> tuple[JudgeResult, ...]:
     Raises:
         JobError: the task cannot be read (with its place in ``detail``), or cannot be run.
     """
-    from stepcore.findings.errors import SimError
+    from stepagents.search.proposer import use_one_thread
 
+    use_one_thread()
     try:
         found = _judge(
             request.path,

@@ -1,15 +1,10 @@
-"""The job ``sizes`` of the agents' worker: sizes for a function, proposed and checked. Loads torch.
-
-Payload: ``path``, ``text``, ``selector``, ``trusted``, [``inputs``, ``dims`` as for the job ``function``, ``root`` the
-folder of the workspace, whose calls of the function are read].
-"""
+"""The job ``sizes`` of the agents' worker: sizes for a function, proposed and checked. Loads torch."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
 
 import torch
 
@@ -19,39 +14,36 @@ from stepagents.torchfn.dims import Partial, completed, partly, unknown_sizes
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import NO_FUNCTION, Refused, refuse
 from stepagents.torchfn.target import Target, find_target
+from stepcore.jobdata.writing import ProposedSizes, SizesRequest
 from stepcore.jobs import Context
 
-_SECONDS: Final = 10.0  # of one run
 
+def sizes(request: SizesRequest, context: Context) -> ProposedSizes:
+    """Return sizes of the arguments that ``inputs`` miss.
 
-def sizes(payload: Mapping[str, Any], context: Context) -> dict[str, Any]:
-    """Return what :meth:`stepagents.shapes.proposal.SizesProposal.as_json` says of the arguments that ``inputs`` miss.
-
-    ``problem`` says why the function does not run at the sizes of all arguments, those of ``inputs`` included; ``name``
-    and ``line`` are the function's.
+    ``problem`` says why the function does not run at the sizes of all arguments, those of ``inputs`` included.
 
     Raises:
         JobError: there is no such function, or its file cannot be imported; ``detail`` holds all findings.
     """
-    path = payload["path"]
-    if payload.get("trusted") is not True:
+    path = request.path
+    if not request.trusted:
         what = "finding sizes runs the file, and this workspace is not trusted"
         raise refuse(NO_FUNCTION, what, path, advice="trust the workspace first").as_job_error()
     torch.set_num_threads(1)
     try:
-        target = find_target(path, payload["text"], payload["selector"])
-        guard = Guard(path, target.line, payload.get("seconds", _SECONDS), lambda: context.cancelled)
-        found = _found(target, payload, guard)
+        target = find_target(path, request.text, request.selector)
+        guard = Guard(path, target.line, request.call_seconds, lambda: context.cancelled)
+        return _found(target, request, guard).record(target.name, target.line)
     except Refused as error:
-        raise error.as_job_error(payload["text"]) from error
-    return {"name": target.name, "line": target.line, **found.as_json()}
+        raise error.as_job_error(request.text) from error
 
 
-def _found(target: Target, payload: Mapping[str, Any], guard: Guard) -> SizesProposal:
-    partial = partly(target, payload.get("inputs") or (), payload.get("dims"))
-    asked = {text.partition("=")[0].strip() for text in payload.get("inputs") or ()}
+def _found(target: Target, request: SizesRequest, guard: Guard) -> SizesProposal:
+    partial = partly(target, request.inputs, request.dims)
+    asked = {text.partition("=")[0].strip() for text in request.inputs}
     if partial.can_be_inferred:
-        return _inferred(target, partial.loosened, asked, payload, guard)
+        return _inferred(target, partial.loosened, asked, request, guard)
     written = _written(partial, asked)
     description = completed(target, partial)
     refused = check(target, description, guard)
@@ -62,16 +54,16 @@ def _found(target: Target, payload: Mapping[str, Any], guard: Guard) -> SizesPro
         meant = {item.name: item for item in other.arguments or ()}
         return SizesProposal([written_down(meant[item.name]) for item in written])
     if partial.loose:  # the comment means something else than its words say
-        found = _inferred(target, partial.loosened, asked, payload, guard)
+        found = _inferred(target, partial.loosened, asked, request, guard)
         if not found.problem:
             return found
     return SizesProposal(written, str(refused), refused.findings[0].line)
 
 
 def _inferred(
-    target: Target, partial: Partial, asked: Container[str], payload: Mapping[str, Any], guard: Guard
+    target: Target, partial: Partial, asked: Container[str], request: SizesRequest, guard: Guard
 ) -> SizesProposal:
-    found = propose(target, partial, guard, folder_of(payload))
+    found = propose(target, partial, guard, folder_of(request))
     return replace(found, arguments=[*_written(partial, asked), *found.arguments])
 
 
@@ -79,10 +71,9 @@ def _written(partial: Partial, asked: Container[str]) -> list[SizedArgument]:
     return [written_down(item) for name, item in partial.found.items() if item.is_tensor and name not in asked]
 
 
-def folder_of(payload: Mapping[str, Any]) -> Path | None:
+def folder_of(request: SizesRequest) -> Path | None:
     """Return the folder whose files may call the function; None where the owner names none."""
-    root = payload.get("root")
-    return Path(root) if isinstance(root, str) and root else None
+    return Path(request.root) if request.root else None
 
 
 def unsettled(target: Target, partial: Partial, proposal: SizesProposal) -> Refused:

@@ -10,14 +10,14 @@ from typing import Final, Protocol
 from stepagents.llm.faults import Fault
 from stepagents.llm.providers import EndpointError, Price
 from stepagents.llm.transport import FaultError, Message
+from stepcore.records import Record
 
 _OVERHEAD: Final = 16  # tokens of a message beyond its text, and of the whole; generous
 _MARGIN: Final = 1.25  # of a ratio that was observed on other prompts
 _SCHEMA: Final = 400  # tokens that a JSON schema and a role may add
 
 
-@dataclass(frozen=True, slots=True)
-class SpendingBudget:
+class SpendingBudget(Record):
     """What a run may use at most; None: no limit. ``tokens`` are input and output together."""
 
     tokens: int | None = None
@@ -25,8 +25,7 @@ class SpendingBudget:
     requests: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Record):
     """What a run used so far: what was billed, and what may have been where nobody said."""
 
     tokens: int = 0

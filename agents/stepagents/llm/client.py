@@ -12,7 +12,7 @@ import ssl
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +24,7 @@ from stepagents.llm.providers import Endpoint
 from stepagents.llm.reading import ReplyBody, read_body
 from stepagents.llm.statuses import StatusError, stop_at_error
 from stepagents.llm.transport import CompletionOptions, FaultError, Message, ModelCompletion, estimated_tokens
+from stepcore.records import Record
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -32,8 +33,7 @@ _RETRIES_UNREACHED: Final = 1  # of an endpoint that nothing was ever heard of: 
 MISSING: Final = "language models need the package openai: pip install openai pydantic"
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Record):
     """How long an endpoint is waited for.
 
     ``timeout`` is the wall-clock time of one attempt, ``total`` that of all attempts of one answer with the waits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,13 @@ from stepagents.llm.options import SamplingOptions
 from stepagents.llm.providers import Endpoint
 from stepagents.llm.sampler import LlmSampler
 from stepagents.llm.transcript import Heard
+from stepcore.records import Record
 
 if TYPE_CHECKING:
     from stepagents.executors.executor import Executor
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Record):
     """A sampler and the run of the ledger that it works for."""
 
     sampler: LlmSampler

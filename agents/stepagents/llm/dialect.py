@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias
 
 from stepagents.llm.transport import CompletionOptions, Message
+from stepcore.records import Record
 
 SystemRole: TypeAlias = Literal["system", "developer", "user"]
 LengthName: TypeAlias = Literal["max_tokens", "max_completion_tokens", ""]
@@ -24,8 +25,7 @@ SCHEMA: Final[dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointDialect:
+class EndpointDialect(Record):
     """The features of the chat protocol that a model takes.
 
     ``system`` is the role for instructions; ``user`` merges them into the first message of the user. ``length`` is

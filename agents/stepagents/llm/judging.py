@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Executor as Threads
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
-from stepagents.judge import Stage
 from stepcore.findings.codes import about
 from stepcore.jobdata.judging import JUDGE, JudgeRequest, JudgeResult
 from stepcore.jobs import Job, JobCancelled, JobError
@@ -23,27 +22,6 @@ class TaskProblem(Exception):
     """The task itself cannot be used; the message says where and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerVerdict:
-    """What became of one answer. ``outcome`` is the stage, or ``judge: ...`` where the judge itself was stopped.
-
-    ``impl`` is the program as it was judged, ``key`` is equal for equal programs, ``repeated`` says that an equal one
-    was judged before. ``note`` says what the verdict on a right program is not worth.
-    """
-
-    outcome: str
-    message: str = ""
-    impl: str = ""
-    key: str = ""
-    repeated: bool = False
-    note: str = ""
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the program is right."""
-        return self.outcome == Stage.ACCEPTED
-
-
 class TaskJudge:
     """The judge of one task. For one event loop; the jobs are waited for in ``threads``."""
 
@@ -52,7 +30,7 @@ class TaskJudge:
         self._threads = threads
         self._task = JudgeRequest(path, text)
         self._seconds = seconds
-        self._known: dict[bool, dict[str, AnswerVerdict]] = {False: {}, True: {}}
+        self._known: dict[bool, dict[str, JudgeResult]] = {False: {}, True: {}}
 
     async def prepare(self) -> None:
         """Try the task before anything is paid for it.
@@ -65,23 +43,21 @@ class TaskJudge:
         except JobError as error:
             raise TaskProblem(f"{error.place(self._task.path)}: {error.code} {error.message}") from error
 
-    async def judge(self, answer: str, *, guarded: bool) -> AnswerVerdict:
+    async def judge(self, answer: str, *, guarded: bool) -> JudgeResult:
         """Return the verdict on one answer. Whatever it does to its worker costs no more than the time limit."""
         known = self._known[guarded]
-        stages = {key: verdict.outcome for key, verdict in known.items()}
+        stages = {key: verdict.stage for key, verdict in known.items()}
         try:
             request = replace(self._task, answer=answer, guarded=guarded, known=stages)
             (found,) = await self._do(request, self._seconds)
         except JobError as error:
             info = about(error.code)
-            return AnswerVerdict(f"judge: {info.outcome if info.stopped else error.code}", error.message)
-        key = found.key
-        if found.repeated and key in known:
-            return replace(known[key], impl=found.impl, repeated=True)
-        verdict = AnswerVerdict(found.stage, found.message, found.impl, key, found.repeated, found.note)
-        if key:
-            known.setdefault(key, verdict)
-        return verdict
+            return JudgeResult(f"judge: {info.outcome if info.stopped else error.code}", error.message)
+        if found.repeated and found.key in known:
+            return replace(known[found.key], impl=found.impl, repeated=True)
+        if found.key:
+            known.setdefault(found.key, found)
+        return found
 
     async def _do(self, request: JudgeRequest, seconds: float) -> tuple[JudgeResult, ...]:
         """Run one job; it is cancelled when this is."""

@@ -10,7 +10,6 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -20,6 +19,7 @@ from stepagents.experience.database import transaction, write_ahead
 from stepagents.llm.budget import Spent
 from stepagents.llm.faults import Fault
 from stepagents.llm.transport import Message
+from stepcore.records import Record
 
 _BUSY_SECONDS: Final = 30.0
 _VERSION: Final = 1
@@ -43,8 +43,7 @@ class LedgerError(Exception):
     """The ledger cannot be used; the message names the file and says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Record):
     """What an answer answers. ``prompt`` is a hash of model, messages and options; see :func:`prompt_key`."""
 
     run: str
@@ -53,8 +52,7 @@ class Key:
     sample: int
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
+class StoredAnswer(Record):
     """One paid answer. ``fault`` is set where it was not worth judging, and ``message`` says why then.
 
     ``cost`` is in US dollars, None where no price is known.

@@ -7,16 +7,16 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
+
+from stepcore.records import Record
 
 _MINUTE: Final = 60.0
 _FIRST_WAIT: Final = 0.5
 _LONGEST_WAIT: Final = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Record):
     """Limits of a provider; None: none is known. ``requests`` and ``tokens`` count a minute."""
 
     requests: float | None = None

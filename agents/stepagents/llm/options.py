@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from stepcore.records import Record
 from stepcore.settings.config import Config
 
 _DEFAULTS: Final = Config()
@@ -19,8 +19,7 @@ class Guardian(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingOptions:
+class SamplingOptions(Record):
     """Parameters of :class:`stepagents.llm.sampler.LlmSampler`.
 
     ``temperatures`` are used in turns; none at all leaves the model's own. ``repair`` is how often the verdict on a

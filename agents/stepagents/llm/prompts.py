@@ -12,13 +12,15 @@ from importlib.resources import files
 from typing import Final
 
 from stepagents.llm.transport import Message
-from stepagents.sampling import Experience
 from stepagents.task_text import annotated_impl, solved_text
 from stepcore.conversion.to_task import python_to_task
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml.tasks import read_task
-from stepcore.ops import OPERATORS, Copy, Operator
+from stepcore.jobdata.writing import Experience
+from stepcore.ops import GENERATION_1, Copy, Operator
+from stepcore.ops.dialect import Dialect
 from stepcore.printing.task import impl_to_yaml
+from stepcore.types import Buffer, Element, Tile, components
 
 _IDIOMS: Final = ("placeholder", "stash", "reduction", "routing")
 _SUFFIX: Final = ".step.yaml"
@@ -33,22 +35,30 @@ def _text(name: str) -> str:
     return files("stepagents.llm").joinpath("texts", f"{name}.md").read_text(encoding="utf-8")
 
 
-def operator_text(operator: type[Operator], *, example: bool = True) -> str:
-    """Return the page of one operator: what it does, its typing rule, its parameters and an example."""
+def operator_text(
+    operator: type[Operator], dialect: Dialect = GENERATION_1, *, example: bool = True, tiles: bool = True
+) -> str:
+    """Return the page of one operator: what it does, its typing rule, its parameters and an example.
+
+    Parameters of generation 2 stand there for tasks with ``tiles``.
+    """
     names = " or ".join(f"`{name}`" for name in (operator.__name__, *operator.aliases))
     lines = [f"## {names}", f"{operator.summary} {operator.details}".strip()]
     lines += [f"- takes {operator.inputs.text}; gives {operator.outputs.text}", f"- types: {operator.rule}"]
-    calling = operator.calling
-    lines += [f"- `{param.name}` ({calling.kind_text(param)}): {param.doc}" for param in calling.params]
+    calling = operator.calling  # what changes no result only costs tokens
+    own = [param for param in calling.own if tiles or param.generation == 1]
+    lines += [f"- `{param.name}` ({calling.kind_text(param)}): {param.doc}" for param in own]
     if example:
-        lines += ["", _block(operator_example(operator))]
+        lines += ["", _block(operator_example(operator, dialect))]
     return "\n".join(lines)
 
 
-def operator_example(operator: type[Operator]) -> str:
+def operator_example(operator: type[Operator], dialect: Dialect = GENERATION_1) -> str:
     """Return the example of an operator's documentation as a task file with its answer."""
-    module = read_module(operator.example, f"{operator.__name__}.py")
-    return solved_text(read_task(python_to_task(module, module.programs[0]), f"{operator.__name__}{_SUFFIX}"))
+    name = operator.__name__
+    module = read_module(operator.example, f"{name}.py", dialect=dialect)
+    text = python_to_task(module, module.programs[0])
+    return solved_text(read_task(text, f"{name}{_SUFFIX}", dialect=dialect))
 
 
 def idiom_texts() -> dict[str, str]:
@@ -66,10 +76,11 @@ def _block(text: str) -> str:
 
 
 @cache
-def system_prompt(structured: bool = False) -> str:
-    """Return the language, its operators and idioms, and how to answer."""
+def system_prompt(structured: bool = False, dialect: Dialect = GENERATION_1, *, tiles: bool = False) -> str:
+    """Return the language, the operators of a dialect, idioms, and how to answer; all of it where there are tiles."""
     parts = [_text("language").rstrip(), f"# Operators\n{_NOTATION}"]
-    parts += [operator_text(operator) for operator in OPERATORS]
+    shown = (operator for operator in dialect.operators if tiles or operator.generation == 1)
+    parts += [operator_text(operator, dialect, tiles=tiles) for operator in shown]
     parts += ["# Idioms", *map(_block, idiom_texts().values())]
     parts.append(_text("structured" if structured else "answer").rstrip())
     return "\n\n".join(parts)
@@ -80,6 +91,18 @@ def answer(impl: str, structured: bool = False) -> str:
     if structured:
         return json.dumps({"plan": "The types stand beside each line.", "impl": impl})
     return f"```\n{impl_to_yaml(impl).rstrip()}\n```"
+
+
+def _has_tiles(text: str, dialect: Dialect) -> bool:
+    """Return whether types of a task have tiles, or it leaves something in memory: what needs the other operators."""
+    spec = read_task(text, f"task{_SUFFIX}", dialect=dialect).spec
+    if spec is None:
+        return False
+    elements: list[Element] = [port.type.element for port in (*spec.inputs, *spec.parameters)]
+    elements += [port.type.element for port in spec.outputs or ()]
+    elements += [element for fn in spec.fns for element in (fn.input, fn.output)]
+    parts = [part.element if isinstance(part, Buffer) else part for each in elements for part in components(each)]
+    return any(isinstance(part, Tile) for part in parts) or any(port.written for port in spec.parameters)
 
 
 def task_message(text: str) -> Message:
@@ -94,6 +117,7 @@ def proposer_messages(
     structured: bool = False,
     context: int | None = None,
     output_tokens: int = 0,
+    dialect: Dialect = GENERATION_1,
 ) -> list[Message]:
     """Return the prompt for one task.
 
@@ -103,8 +127,10 @@ def proposer_messages(
         structured: ask for a JSON object instead of a fenced block.
         context: the tokens that prompt and answer may have; demonstrations that do not fit are left out, last first.
         output_tokens: those that are kept for the answer.
+        dialect: what the task sees of the language.
     """
-    head, question = Message("system", system_prompt(structured)), task_message(text)
+    head = Message("system", system_prompt(structured, dialect, tiles=_has_tiles(text, dialect)))
+    question = task_message(text)
     room = None if context is None else (context - output_tokens) * _BYTES_A_TOKEN - _size((head, question))
     shown: list[Message] = []
     for experience in demonstrations:
@@ -133,7 +159,7 @@ def repair_message(stage: str, message: str) -> Message:
 def guardian_messages(program: str, *, structured: bool = False) -> list[Message]:
     """Return the prompt of a language-model guardian for one program."""
     how = _text("structured" if structured else "answer").rstrip()
-    system = _text("guardian").format(copy=operator_text(Copy), answer=how).rstrip()
+    system = _text("guardian").format(copy=operator_text(Copy, tiles=False), answer=how).rstrip()
     return [Message("system", system), Message("user", f"Make this program affine.\n\n{answer(program)}")]
 
 

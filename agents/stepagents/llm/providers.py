@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from stepagents.llm.dialect import EndpointDialect
 from stepagents.llm.limits import Rates
 from stepagents.llm.transport import Secret
 from stepcore.jobs.process import clean_environment
+from stepcore.records import Record
 
 LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -24,8 +25,7 @@ class EndpointError(ValueError):
     """A model, a base URL or a key that cannot be used; the message says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Record):
     """US dollars for a million tokens, as published on the day ``as_of``."""
 
     input: float
@@ -37,8 +37,7 @@ class Price:
         return (input_tokens * self.input + output_tokens * self.output) / 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Record):
     """An endpoint that speaks the chat completions protocol. ``key_variable`` is empty where no key is needed."""
 
     name: str
@@ -66,8 +65,7 @@ PROVIDERS: Final[tuple[Provider, ...]] = (
 OPTIONAL_KEYS: Final = frozenset({"VLLM_API_KEY"})
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Record):
     """A model under its common name. ``ids`` maps providers to what they call it, its own provider first."""
 
     name: str
@@ -151,8 +149,7 @@ MODELS: Final[tuple[Model, ...]] = (
 UNKNOWN_CONTEXT: Final = 32_000  # tokens that are taken for granted where nothing is known
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Record):
     """Everything that a request needs. The key shows in no text form of it."""
 
     provider: str

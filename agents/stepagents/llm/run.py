@@ -14,10 +14,10 @@ from stepagents.llm.ledger import LedgerError
 from stepagents.llm.options import SamplingOptions
 from stepagents.llm.transcript import Heard
 from stepagents.llm.tries import Tries
-from stepagents.sampling import Experience, Order, Sampled
+from stepagents.sampling import Order, Sampled
 from stepagents.spending import standing
-from stepagents.task_text import task_text
 from stepcore.frontend.yaml.tasks import read_task
+from stepcore.jobdata.writing import Experience
 
 if TYPE_CHECKING:
     from stepagents.executors.executor import Executor
@@ -74,10 +74,10 @@ class SamplingRun:
         if not await self._unless_stopped(judge.prepare()):
             sampled.reason = _STOPPED
             return
-        text = task_text(read_task(order.text, order.path))
+        task = read_task(order.text, order.path)
         self._begun.append(sampled)
         tries = Tries(
-            self._answering, self._options, judge, text, demonstrations, sampled, self._tell_standing, self._heard,
+            self._answering, self._options, judge, task, demonstrations, sampled, self._tell_standing, self._heard,
             order.seed,
         )  # fmt: skip
         first = order.seed * order.samples  # another seed asks for other answers than the ledger has of this one

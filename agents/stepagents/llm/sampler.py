@@ -15,7 +15,8 @@ from stepagents.llm.options import SamplingOptions
 from stepagents.llm.run import SamplingRun
 from stepagents.llm.transcript import Answered, Heard
 from stepagents.llm.transport import Transport
-from stepagents.sampling import Experience, Order, Sampled
+from stepagents.sampling import Order, Sampled
+from stepcore.jobdata.writing import Experience
 
 if TYPE_CHECKING:
     from stepagents.executors.executor import Executor

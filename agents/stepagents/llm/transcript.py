@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepagents.sampling import Sampled
 from stepagents.spending import spending, standing
+from stepcore.records import Record
 from stepcore.reports.text import clean
 from stepcore.text.wording import one_line
 
@@ -25,8 +25,7 @@ _MOST_NAME: Final = 200
 _MARKS: Final = re.compile(r"([\\`*\[\]<>#&])")  # of code, emphasis, links, HTML; others are read as source, too
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Record):
     """One request and what came of it.
 
     ``sampled`` is how its task stands, this answer included; ``number`` counts the answers to the task from 1, and

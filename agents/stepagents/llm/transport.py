@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
 
 from stepagents.llm.faults import Fault
+from stepcore.records import Record
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Record):
     """One turn of a conversation. A transport renames or merges ``system`` where a model refuses it."""
 
     role: Role
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionOptions:
+class CompletionOptions(Record):
     """What is asked of the model: ``temperature`` (None: its default) and an upper bound on ``output_tokens``.
 
     ``structured`` asks for the JSON object of :data:`stepagents.llm.dialect.SCHEMA` instead of text.
@@ -32,8 +31,7 @@ class CompletionOptions:
     structured: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCompletion:
+class ModelCompletion(Record):
     """An answer and what it took.
 
     ``cost`` is in US dollars, None where no price is known. ``counted`` is False where the endpoint reported no usage

@@ -11,13 +11,17 @@ from stepagents.judge import Stage
 from stepagents.llm import prompts
 from stepagents.llm.answering import Answering, MakeMessages
 from stepagents.llm.faults import FATAL, Fault
-from stepagents.llm.judging import AnswerVerdict, TaskJudge
+from stepagents.llm.judging import TaskJudge
 from stepagents.llm.ledger import StoredAnswer
 from stepagents.llm.options import Guardian, SamplingOptions
 from stepagents.llm.restraint import Restraint
 from stepagents.llm.transcript import Answered, Heard
 from stepagents.llm.transport import FaultError, Message
-from stepagents.sampling import Experience, Sampled
+from stepagents.sampling import Sampled
+from stepagents.task_text import task_text
+from stepcore.graph.task import TaskFile
+from stepcore.jobdata.judging import JudgeResult
+from stepcore.jobdata.writing import Experience
 
 _QUOTED: Final = 4000  # characters of an answer without a program that go back to the model
 _TOLD_OUTCOMES: Final = 5
@@ -34,7 +38,7 @@ class Tries:
         answering: Answering,
         options: SamplingOptions,
         judge: TaskJudge,
-        text: str,
+        task: TaskFile,
         demonstrations: Sequence[Experience],
         sampled: Sampled,
         tell: Callable[[], None],
@@ -44,7 +48,7 @@ class Tries:
         self._answering = answering
         self._options = options
         self._judge = judge
-        self._text = text
+        self._text, self._dialect = task_text(task), task.dialect
         self._demonstrations = demonstrations
         self._sampled = sampled
         self._tell = tell
@@ -108,7 +112,7 @@ class Tries:
                 holds_program = None if self._closed or self.over.is_set() else False
                 return None
             verdict = await self._judged(stored, number, _role(len(turns)))
-            holds_program = verdict is None or verdict.outcome != Stage.NO_PROGRAM
+            holds_program = verdict is None or verdict.stage != Stage.NO_PROGRAM
             return None if verdict is None or verdict.accepted else _turn(stored.text, verdict)
         finally:
             await self.restraint.leave(holds_program)
@@ -137,6 +141,7 @@ class Tries:
                 structured=structured,
                 context=self._answering.transport.context,
                 output_tokens=self._output_tokens,
+                dialect=self._dialect,
             )
         return self._prompts[structured]
 
@@ -179,13 +184,13 @@ class Tries:
         self._sampled.outcomes[fault.value] += 1
         self._hear(role, fault.value, message, stored)
 
-    async def _judged(self, stored: StoredAnswer, number: int, role: str) -> AnswerVerdict | None:
+    async def _judged(self, stored: StoredAnswer, number: int, role: str) -> JudgeResult | None:
         """Judge an answer, and count and tell the verdict; with a guardian, that on what it made of the answer."""
         guardian = self._options.guardian
         verdict = await self._verdict(stored.text, guarded=guardian is Guardian.DETERMINISTIC)
-        if guardian is Guardian.LLM and verdict.outcome == Stage.AFFINE:
+        if guardian is Guardian.LLM and verdict.stage == Stage.AFFINE:
             # What has other faults is beyond a guardian, and what has none needs none.
-            self._hear(role, verdict.outcome, verdict.message, stored, verdict.impl)
+            self._hear(role, verdict.stage, verdict.message, stored, verdict.impl)
             unguarded, role = verdict.impl, "guardian's answer"
 
             def make(structured: bool) -> list[Message]:
@@ -196,7 +201,7 @@ class Tries:
                 return None
             stored, verdict = mended, await self._verdict(mended.text, guarded=False)
         self._count(verdict)
-        self._hear(role, verdict.outcome, verdict.message or verdict.note, stored, verdict.impl)
+        self._hear(role, verdict.stage, verdict.message or verdict.note, stored, verdict.impl)
         return verdict
 
     def _hear(self, role: str, outcome: str, message: str, stored: StoredAnswer | None, impl: str = "") -> None:
@@ -205,7 +210,7 @@ class Tries:
         self._heard(Answered(self._sampled, self._count_heard, role, outcome, message, stored, impl))
         self._tell()
 
-    async def _verdict(self, answer: str, guarded: bool) -> AnswerVerdict:
+    async def _verdict(self, answer: str, guarded: bool) -> JudgeResult:
         task: asyncio.Task[None] | None = asyncio.current_task()
         assert task is not None, "samples are tasks"
         self.judging.add(task)
@@ -214,10 +219,10 @@ class Tries:
         finally:
             self.judging.discard(task)
 
-    def _count(self, verdict: AnswerVerdict) -> None:
+    def _count(self, verdict: JudgeResult) -> None:
         sampled = self._sampled
         sampled.answers += 1
-        sampled.outcomes[verdict.outcome] += 1
+        sampled.outcomes[verdict.stage] += 1
         if verdict.accepted:
             sampled.accepted += 1
             sampled.note = sampled.note or verdict.note
@@ -231,12 +236,12 @@ def _role(corrections: int) -> str:
     return f"correction {corrections}" if corrections else "answer"
 
 
-def _turn(answer: str, verdict: AnswerVerdict) -> Turn:
+def _turn(answer: str, verdict: JudgeResult) -> Turn:
     """Return the model's wrong answer and what the judge said about it."""
 
     def make(structured: bool) -> tuple[Message, Message]:
         given = prompts.answer(verdict.impl, structured) if verdict.impl else answer[:_QUOTED] or "(nothing)"
-        return Message("assistant", given), prompts.repair_message(verdict.outcome, verdict.message)
+        return Message("assistant", given), prompts.repair_message(verdict.stage, verdict.message)
 
     return make
 

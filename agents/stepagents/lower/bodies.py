@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from stepagents.lower import functions as fns
@@ -27,6 +26,7 @@ from stepagents.lower.values import (
     is_folded,
     parts_of,
 )
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 
 Term: TypeAlias = "tuple[int, tuple[Axis, ...]]"  # a node, and the dimensions of its text, outermost first
@@ -44,8 +44,7 @@ _WHOLE: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RoundRead:
+class RoundRead(Record):
     """A stream that rounds read: ``tile`` are the dimensions inside its elements, outermost first."""
 
     value: Value
@@ -320,9 +319,7 @@ class RoundBody:
         return found
 
 
-def parallel_dimensions(
-    states: Sequence[LoopState], updates: Sequence[Value], sizes: BoundSizes
-) -> tuple[tuple[int, ...], ...]:
+def parallel_dimensions(updates: Sequence[Value], sizes: BoundSizes) -> tuple[tuple[int, ...], ...]:
     """Return the dimensions that a round does not mix, as one place in each component.
 
     Raises:
@@ -331,15 +328,13 @@ def parallel_dimensions(
     splits = Splits()
     for _ in range(_MOST_SPLITS):
         try:
-            return _parallel(states, updates, Needs(sizes, splits), splits)
+            return _parallel(updates, Needs(sizes, splits), splits)
         except NeedSplit as need:
             splits.add(need)
     raise NotAffine("the loops of a round would have to be split too often")
 
 
-def _parallel(
-    states: Sequence[LoopState], updates: Sequence[Value], needs: Needs, splits: Splits
-) -> tuple[tuple[int, ...], ...]:
+def _parallel(updates: Sequence[Value], needs: Needs, splits: Splits) -> tuple[tuple[int, ...], ...]:
     """Group the dimensions that every read of a state keeps; a group with one of each component is parallel."""
     groups: dict[tuple[int, int], set[tuple[int, int]]] = {}
     for number, update in enumerate(updates):
@@ -417,6 +412,3 @@ def _name(value: Value) -> str:
 
 def _unpacked(names: Sequence[str], whole: str) -> str:
     return f"{names[0]} = {whole}[0]" if len(names) == 1 else f"{', '.join(names)} = {whole}"
-
-
-__all__ = ["RoundBody", "RoundRead", "parallel_dimensions"]

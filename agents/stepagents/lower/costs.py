@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from math import log2, prod
 from typing import Final
 
 from stepagents.lower.affine import BoundSizes
 from stepagents.lower.program import ElementPart, Flow, PlannedProgram
 from stepcore.costs.metrics import LEAST_SIZE
+from stepcore.records import Record
 from stepcore.types import DTYPE_BYTES
 
 # How the ranking weighs: one operator is worth a halving of the work, or two halvings of the memory; a halving of the
@@ -22,8 +22,7 @@ _AGAIN: Final = 8.0
 _DEGREE: Final = 24.0
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(Record):
     """Operators with copies; bytes of inputs and outputs and of buffers and accumulators with free sizes at least 64.
 
     ``compulsory`` is the traffic that no program could avoid: each tensor once.

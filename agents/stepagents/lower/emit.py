@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from stepagents.lower.affine import Affine, Axis, BoundSizes
@@ -15,14 +15,14 @@ from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.graph.layouts import InputLayout, OutputLayout, ReadPlace
-from stepcore.ops import BY_NAME
+from stepcore.ops import GENERATION_1
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
 from stepcore.types import StreamType
 
 
-@dataclass(frozen=True, slots=True)
-class Emitted:
+class Emitted(Record):
     """A program as text with everything that it needs; ``spec`` holds the layouts of all inputs and outputs."""
 
     spec: ProgramSpec
@@ -39,8 +39,7 @@ class Emitted:
         return tuple(port.layout for port in self.spec.outputs or () if port.layout is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class HostResult:
+class HostResult(Record):
     """A result of the function: its name, and the loops that make up each of its dimensions, outermost first.
 
     ``sizes`` are its own where its loops are longer, else None.
@@ -160,7 +159,7 @@ class _Writer:
         params = {} if step.function is None else {"fn": self._function(step.function)}
         params |= {name: str(value) for name, value in step.params}
         name = fresh_name(_kept(step.output.name, step.operator), self._taken)
-        calling = BY_NAME[step.operator].calling
+        calling = GENERATION_1.by_name[step.operator].calling
         self._line(calling.line(f"step.{step.operator}", params, arguments, [name]), step.origins)
         self._define(step.output.number, name, step.origins)
 

@@ -6,12 +6,12 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Final
 
 from stepagents.lower.values import Rule
 from stepcore.printing.code_lines import spaced
+from stepcore.records import Record
 from stepcore.types import Element
 
 _MOST_LABELS: Final = 3
@@ -28,8 +28,7 @@ _RESERVED: Final = frozenset({"torch", "input", "state", "input_data", "ctx", "m
 LOCALS: Final = frozenset({"element", "element1", "top", "shift", "count", "delta", "mean", "here", "better"})
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Record):
     """A generated element function; ``init`` is None for functions of Map. Equal ones are written once."""
 
     label: str
@@ -39,8 +38,7 @@ class Function:
     init: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExpressionNode:
+class ExpressionNode(Record):
     """An expression: ``template`` over ``args``. A leaf has a key, and ``component`` of that leaf's element."""
 
     template: str

@@ -167,6 +167,3 @@ def _is_plain(rounds: Sequence[Affine], axis: Axis) -> bool:
         len(part.terms) == 1 and part.terms[0][1] == 1 and part.const == 0 and part.terms[0][0].size == axis.size
         for part in rounds
     )
-
-
-__all__ = ["Looping"]

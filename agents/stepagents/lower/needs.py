@@ -6,7 +6,6 @@ Where a place is no affine function of the loops, ``NotAffine`` says why.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from stepagents.lower.affine import Affine, Axis, BoundSizes, Index, NotAffine, Splits
@@ -26,12 +25,12 @@ from stepagents.lower.values import (
     Value,
     View,
 )
+from stepcore.records import Record
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Record):
     """A stream that an expression reads. ``fill`` and ``step`` are for sources."""
 
     value: Value

@@ -36,6 +36,7 @@ from stepagents.lower.values import (
     parts_of,
 )
 from stepagents.traced.graph import needed, opname
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim, DimError
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction, TracedInput
 
 
-@dataclass(frozen=True, slots=True)
-class Unlowered:
+class Unlowered(Record):
     """One operation that cannot be lowered: where it stands, why, and what to do."""
 
     line: tuple[str, int] | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Final
 
@@ -29,13 +28,13 @@ from stepagents.lower.values import (
     Value,
     View,
 )
+from stepcore.records import Record
 from stepcore.types import Element, join
 
 MOST_POSITIONS: Final = 1 << 26  # in one stream at the smallest sizes of a check: more is no simulation of seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Record):
     """What a program does where there is a choice.
 
     ``reread``: the host streams an input again where a loop does not change it; otherwise it waits in a buffer.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product as combinations
 from math import prod
 from typing import Final
@@ -15,6 +14,7 @@ from stepagents.lower.planner import MOST_POSITIONS, Planner, Style
 from stepagents.lower.program import PlannedProgram, unit_axis
 from stepagents.lower.values import Padded, Value, zero_fill
 from stepagents.lower.views import zeros
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 
 _MOST_SPLITS: Final = 16
@@ -27,8 +27,7 @@ _LEAST_TILES: Final = 4  # of a result: fewer would be the whole tensor in one e
 _STYLES: Final = tuple(Style(reread, share) for reread, share in combinations((True, False), repeat=2))
 
 
-@dataclass(frozen=True, slots=True)
-class LoweringPlan:
+class LoweringPlan(Record):
     """One way to lower.
 
     ``inner`` are the dimensions of the results whose loops are innermost; ``tiles`` are (dimension, size) of the tiles
@@ -49,8 +48,7 @@ class LoweringPlan:
         return ", ".join(words)
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Record):
     """A program for a plan, the loops of its results, and its costs."""
 
     plan: LoweringPlan

@@ -9,7 +9,7 @@ from typing import Final
 from stepagents.lower.affine import Affine, Axis, NotAffine, ProgramTooLarge
 from stepagents.lower.functions import Function
 from stepagents.lower.values import Source
-from stepcore.ops import BY_NAME
+from stepcore.ops import GENERATION_1
 from stepcore.ops.pace import Late
 from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Element, Scalar, STuple
@@ -306,7 +306,7 @@ class PlannedProgram:
 
 
 def _late(operator: str, inputs: Sequence[tuple[Late, int]], dims: int, inserted: int | None = None) -> Late:
-    pace = BY_NAME[operator].pace
+    pace = GENERATION_1.by_name[operator].pace
     assert pace is not None, "plans hold no operator whose pace follows the data"
     return pace.late(inputs, dims, inserted)
 

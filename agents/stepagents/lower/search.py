@@ -24,6 +24,7 @@ from stepcore.findings.diagnostics import Severity
 from stepcore.graph.task import TaskFile
 from stepcore.graph.typed import TypedGraph
 from stepcore.printing.task import canonical_key, task_to_yaml
+from stepcore.records import Record
 from stepcore.text.span import Embedded, SourceFile
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ _DEEPEST: Final = 12_000
 _MOST_WORK: Final = 1 << 27  # numbers that the functions of a program take in the runs that verify it
 
 
-@dataclass(frozen=True, slots=True)
-class LoweringOptions:
+class LoweringOptions(Record):
     """``candidates`` are how many programs to check and verify at most, ``wanted`` how many verified ones to return.
 
     ``bytes`` limits the traffic of what is verified besides the first program, so that choices cost little time;
@@ -51,8 +51,7 @@ class LoweringOptions:
     positions: int = MOST_POSITIONS
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedProgram:
+class VerifiedProgram(Record):
     """One verified program: its text and what it needs, host layouts included; its costs; how it was planned.
 
     ``plan`` is None for programs that somebody else wrote (``proposer``).
@@ -291,6 +290,3 @@ def _fault(checked: Checked, found: Lowering) -> str:
         if not verdict.accepted:
             return verdict.detail
     return ""
-
-
-__all__ = ["Lowering", "LoweringOptions", "VerifiedProgram", "adopt", "lower", "waits"]

@@ -73,6 +73,3 @@ def _renamed(body: str, names: Mapping[str, str]) -> str:
         end = node.col_offset + len(node.id.encode())
         lines[node.lineno - 1] = line[: node.col_offset] + names[node.id].encode() + line[end:]
     return "\n".join(line.decode() for line in lines)
-
-
-__all__ = ["shared"]

@@ -88,6 +88,3 @@ def _dimension(sizes: BoundSizes, size: Dim, index: Affine) -> tuple[str, list[A
     stop = "" if high == size - 1 else size_text(high + 1)
     text = f"{start}:{stop}" + (f":{step}" if step != 1 else "")
     return text, axes, backwards
-
-
-__all__ = ["expanded", "lined_up", "read_template", "shape_text"]

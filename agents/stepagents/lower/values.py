@@ -7,11 +7,11 @@ dimensions of its base; matrix products, convolutions and pooling are folds of e
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeAlias
 
 from stepagents.lower.affine import Axis, Index
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 
 Shape: TypeAlias = tuple[Dim, ...]
@@ -249,8 +249,7 @@ def zero_fill(dtype: str) -> str:
     return "False" if dtype == "bool" else "0"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Record):
     """How a fold updates its state.
 
     ``components`` are dtypes; ``lines`` are statements in which ``s0``, ``s1`` ... stand for the state and ``x0`` ...

@@ -6,9 +6,8 @@ again by whoever takes it. No torch on import.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from stepcore.jobs import Context, JobError
 from stepcore.jobs.proposers import BY_NAME
@@ -16,20 +15,19 @@ from stepcore.jobs.proposers import BY_NAME
 if TYPE_CHECKING:
     from stepagents.proposers.programs import Programs, Proposed
     from stepcore.graph.task import TaskFile
+    from stepcore.jobdata.writing import ProposeRequest
 
 
 class Propose(Protocol):
     """Adds verified programs for a task to ``programs``, and says how it went.
 
-    ``order`` holds ``path`` and ``text`` of the task and, where the owner says so, ``seconds``, ``solutions`` (how many
-    are wanted), ``samples`` (how many may be tried), ``seed``, ``costs`` or ``experiences``
-    (:class:`stepagents.sampling.Experience`), and what is for this proposer alone. ``is_patient``: the seconds are the
-    user's patience; otherwise nobody asked for it, and they count work. ``context`` hears of progress and tells when
-    the job is cancelled.
+    ``order`` holds the task and what the proposer may spend and learn from; None is what nobody said. ``is_patient``:
+    the seconds are the user's patience; otherwise nobody asked for it, and they count work. ``context`` hears of
+    progress and tells when the job is cancelled.
     """
 
     def __call__(
-        self, task: TaskFile, order: Mapping[str, Any], context: Context, programs: Programs, *, is_patient: bool = True
+        self, task: TaskFile, order: ProposeRequest, context: Context, programs: Programs, *, is_patient: bool = True
     ) -> Proposed:
         """Return how it went. Raises JobError for an order that cannot be used."""
 

@@ -1,18 +1,17 @@
 """The proposer ``model``: the whole sampler of :mod:`stepagents.llm`, with a model that the job's owner provides.
 
 Wherever a worker has a model asked, this does it, see :mod:`stepagents.llm.asking`; a command that has the key itself
-runs the same sampler in its own process. Of the order, as far as they differ from the defaults: ``samples``,
-``seconds``, ``repair``, ``early_stop``, ``at_once``, ``answers_without_program``, ``model`` (a name for results) and
-``price`` (two numbers, see :func:`stepcore.settings.limits.read_price`). Progress tells ``text``, ``spent`` (tokens and
-cost in words), and of each answer ``answer`` with the texts ``opening``, ``section`` and ``closing`` of a document
-about all of them (:mod:`stepagents.llm.transcript`). Answers are judged in a worker of this worker, so that one which
-runs away costs its time limit and not the job.
+runs the same sampler in its own process. Of the order: ``samples``, ``seconds``, ``repair``, ``at_once``,
+``answers_without_program``, ``model`` (a name for results) and ``price`` (two numbers, see
+:func:`stepcore.settings.limits.read_price`). Progress tells ``text``, ``spent``, and of each answer its part of a
+document about all of them (:mod:`stepagents.llm.transcript`). Answers are judged in a worker of this worker, so that
+one which runs away costs its time limit and not the job.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from stepagents.executors.executor import worker_command
@@ -26,6 +25,7 @@ from stepagents.sampling import Order, Sampled
 from stepagents.spending import spent_on, standing
 from stepcore.graph.task import TaskFile, task_name
 from stepcore.isolation import TEXT
+from stepcore.jobdata.writing import AnswerParts, ProposeRequest, WritingProgress
 from stepcore.jobs import Context, JobCancelled, JobError, Pool
 from stepcore.jobs.proposers import MODEL
 from stepcore.settings.config import read_answers
@@ -34,10 +34,11 @@ from stepcore.text.wording import one_line
 
 T = TypeVar("T")
 _POLL: Final = 0.1
+_SAMPLES, _REPAIR, _AT_ONCE = 8, 1, 4  # where nobody says more
 
 
 def propose(
-    task: TaskFile, order: Mapping[str, Any], context: Context, programs: Programs, *, is_patient: bool = True
+    task: TaskFile, order: ProposeRequest, context: Context, programs: Programs, *, is_patient: bool = True
 ) -> Proposed:
     """Add what a model writes; see :class:`stepagents.proposers.Propose`.
 
@@ -62,32 +63,33 @@ def _details(sampled: Sampled) -> dict[str, Any]:
     }
 
 
-def _asked(payload: Mapping[str, Any], context: Context) -> Sampled:
+def _asked(request: ProposeRequest, context: Context) -> Sampled:
     """Return what came of all answers; each of them, and what they took, is told as progress."""
     order = Order(
-        task_name(payload["path"]),
-        payload["path"],
-        payload["text"],
-        payload.get("samples", 8),
-        payload.get("seconds", MODEL.seconds),
+        task_name(request.path),
+        request.path,
+        request.text,
+        _SAMPLES if request.samples is None else request.samples,
+        MODEL.seconds if request.seconds is None else request.seconds,
     )
-    standard, most = SamplingOptions(), _read("answers_without_program", read_answers, payload)
+    standard, most = SamplingOptions(), _read("answers_without_program", read_answers, request.answers_without_program)
     options = SamplingOptions(
-        repair=payload.get("repair", 1),
-        early_stop=payload.get("early_stop", True),
-        at_once=payload.get("at_once", 4),
+        repair=_REPAIR if request.repair is None else request.repair,
+        at_once=_AT_ONCE if request.at_once is None else request.at_once,
         answers_without_program=most or standard.answers_without_program,
     )
 
     def heard(answered: Answered) -> None:
         sampled = answered.sampled
-        document = {"opening": opening(sampled), "section": section(answered), "closing": closing(sampled)}
-        context.progress({"text": standing([sampled]), "spent": spent_on([sampled]), "answer": document})
+        tell(sampled, AnswerParts(closing(sampled), opening(sampled), section(answered)))
 
-    found = _read("price", read_price, payload)
-    name, price = payload.get("model") or "editor", Price(*found, as_of="as the user says") if found else None
+    def tell(sampled: Sampled, answer: AnswerParts) -> None:
+        context.progress(WritingProgress(standing([sampled]), spent=spent_on([sampled]), answer=answer))
+
+    found = _read("price", read_price, request.price)
+    name, price = request.model or "editor", Price(*found, as_of="as the user says") if found else None
     transport = AskingTransport(context.ask, name, at_once=options.at_once, price=price)
-    context.progress({"text": f"asking {one_line(name)}"})
+    context.progress(WritingProgress(f"asking {one_line(name)}"))
     with (
         Pool(worker_command(), size=1, isolation=TEXT) as pool,
         LlmSampler(transport, pool, options, heard=heard) as sampler,
@@ -95,17 +97,16 @@ def _asked(payload: Mapping[str, Any], context: Context) -> Sampled:
         sampled = _sampled(sampler, order, context)
     if context.cancelled and not sampled.solved:
         raise JobCancelled
-    ended = {"closing": closing(sampled)}
-    context.progress({"text": standing([sampled]), "spent": spent_on([sampled]), "answer": ended})
+    tell(sampled, AnswerParts(closing(sampled)))
     return sampled
 
 
-def _read(name: str, reader: Callable[[object], T], payload: Mapping[str, Any]) -> T | None:
-    """Return an option, None where it is not given."""
-    if payload.get(name) is None:
+def _read(name: str, reader: Callable[[object], T], value: object) -> T | None:
+    """Return the option ``name``, None where it is not given."""
+    if value is None:
         return None
     try:
-        return reader(payload[name])
+        return reader(value)
     except ValueError as error:
         raise JobError("STEP907", f"{name}: {error}") from error
 

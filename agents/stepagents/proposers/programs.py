@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 from stepcore.check.programs import ImplChecker
-from stepcore.costs.metrics import measure
+from stepcore.costs.metrics import Metrics, measure
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.task import TaskFile
 from stepcore.graph.typed import TypedGraph
+from stepcore.jobdata.writing import Solution
 from stepcore.printing.task import canonical_key
+from stepcore.records import Record
 from stepcore.text.span import Embedded
 from stepcore.types import tensor_shapes
 
 
-@dataclass(frozen=True, slots=True)
-class Proposed:
+class Proposed(Record):
     """How a proposer fared: why nothing was found, how many programs it tried, what the verdict is not worth.
 
     ``details`` are further facts for whoever knows this proposer; they come with the job's result.
@@ -48,10 +50,25 @@ class Programs:
         """The programs, in the order in which they were found."""
         return [impl for impl, _ in self._found.values()]
 
-    def described(self) -> list[dict[str, Any]]:
+    def described(self) -> list[Solution]:
         """Return all, each with its costs, the cheapest first."""
         found = [_described(self._checker.spec, impl, graph) for impl, graph in self._found.values()]
-        return sorted(found, key=lambda item: (item["operators"], item["on_chip_bytes"] or 0))
+        return sorted(found, key=lambda item: (item.operators, item.on_chip_bytes or 0))
+
+
+def solution(impl: str, operators: int, costs: Metrics, sizes: Mapping[str, int], **more: Any) -> Solution:
+    """Return a program with what it costs at ``sizes``, and what ``more`` is to be said of it."""
+    return Solution(
+        impl=impl,
+        operators=operators,
+        on_chip_bytes=costs.on_chip.value,
+        off_chip_bytes=costs.off_chip.value,
+        streaming_degree=costs.streaming_degree,
+        compulsory_bytes=costs.compulsory.value,
+        traffic_ratio=costs.traffic_ratio,
+        sizes=dict(sizes),
+        **more,
+    )
 
 
 def _sizes(spec: ProgramSpec) -> dict[str, int]:
@@ -61,16 +78,6 @@ def _sizes(spec: ProgramSpec) -> dict[str, int]:
     return {name: size for name, size in spec.bindings().items() if name in named}
 
 
-def _described(spec: ProgramSpec, impl: str, graph: TypedGraph) -> dict[str, Any]:
+def _described(spec: ProgramSpec, impl: str, graph: TypedGraph) -> Solution:
     """Return a program with what it costs at the task's own sizes; None for what those do not decide."""
-    costs = measure(spec, graph)
-    return {
-        "impl": impl,
-        "operators": len(graph.nodes),
-        "on_chip_bytes": costs.on_chip.value,
-        "off_chip_bytes": costs.off_chip.value,
-        "streaming_degree": costs.streaming_degree,
-        "compulsory_bytes": costs.compulsory.value,
-        "traffic_ratio": costs.traffic_ratio,
-        "sizes": _sizes(spec),
-    }
+    return solution(impl, len(graph.nodes), measure(spec, graph), _sizes(spec))

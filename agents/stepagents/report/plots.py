@@ -6,12 +6,13 @@ Series differ in dash and marker as well as in colour.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from typing import Final, TypeAlias
 
 from stepagents.report.scales import Linear, Log, Scale, short
 from stepagents.report.svg import drawing, element, hint, label, line
+from stepcore.records import Record
 
 Point: TypeAlias = tuple[float, float]
 
@@ -28,8 +29,7 @@ _SHOWN: Final = 130.0  # width of the numbers behind bars
 _CHARACTER: Final = 7.2  # width of one, about
 
 
-@dataclass(frozen=True, slots=True)
-class ShareBar:
+class ShareBar(Record):
     """A bar from 0 to ``value`` (a share) with an interval; ``reference`` marks what was not measured here."""
 
     name: str
@@ -41,8 +41,7 @@ class ShareBar:
     style: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Record):
     """A line (``steps``: with right angles) through ``points``, with a marker at the end or at each point."""
 
     name: str

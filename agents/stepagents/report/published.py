@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from stepcore.records import Record
 
 TASKS: Final = 26
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Record):
     """A system and how many of the 26 tasks it solved."""
 
     name: str

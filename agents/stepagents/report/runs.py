@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Final
 
 from stepagents.sampling import Order, Sampled
 from stepagents.validated import Amount, Count, read_json
+from stepcore.records import Record
 from stepcore.text.files import Unusable, read_file
 from stepcore.text.wording import as_text, one_line
 from stepcore.version import VERSION
@@ -21,8 +22,7 @@ class UnusableRun(Exception):
     """A file that holds no benchmark run; the message names it and says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Record):
     """One task with one seed. ``candidates`` are what the search tried, or the answers of a model that were judged."""
 
     task: str
@@ -66,8 +66,7 @@ class Attempt:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BenchRun:
+class BenchRun(Record):
     """A benchmark run: attempts in the order in which they ended.
 
     ``proposer`` is ``search`` or the model. ``of_a_model`` tells what one sample is: an answer of a model, or a whole

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final, Protocol
+
+from stepcore.records import Record
 
 _LEAST: Final = -9  # smallest and largest power of ten that an axis shows
 _MOST: Final = 15
@@ -22,8 +23,7 @@ class Scale(Protocol):
         """Return the place of a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(Record):
     """From ``low`` at ``start`` to ``high`` at ``stop``."""
 
     low: float
@@ -49,8 +49,7 @@ class Linear:
         return [number * step for number in range(first, floor(self.high / step + 1e-9) + 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Record):
     """Powers of ten from ``low`` to ``high`` (both powers of ten); zero has a place of its own before them."""
 
     low: float

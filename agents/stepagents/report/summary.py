@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from stepagents.report.runs import Attempt, BenchRun
 from stepagents.report.stats import pass_at_k, powers, wilson
+from stepcore.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Record):
     """Sums over some tasks. All but ``tasks`` are means over the seeds, so that runs with more seeds compare.
 
     ``low`` and ``high`` are the 95 % Wilson interval of the share of tasks that are solved.
@@ -33,8 +32,7 @@ class Totals:
         return self.solved / self.tasks if self.tasks else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class PassAtK:
+class PassAtK(Record):
     """Mean of pass@k over the tasks that have at least k samples, with its 95 % Wilson interval."""
 
     k: int

@@ -81,7 +81,7 @@ class Engine:
         self.solved = False
         self._goals = Goals(space, worlds)
         self._values = Values(space, worlds, costs, features)
-        self._runner = MoveRunner(worlds, space.bindings)
+        self._runner = MoveRunner(worlds, space.bindings, space.dialect)
         self._branching = Branching(
             space, costs, self._values, self._runner, self._joins, self.counters, self._push, self._keep_all
         )

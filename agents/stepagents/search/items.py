@@ -74,7 +74,7 @@ def selects(element: Element) -> bool:
 
 def is_open(size: Dim) -> bool:
     """Return whether only the data decide this size (a branch of Partition)."""
-    return any(symbol.startswith("?") for symbol in size.symbols())
+    return size.is_open
 
 
 class Fingerprints:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stepcore.records import Record
 
-@dataclass(frozen=True, slots=True)
-class Features:
+
+class Features(Record):
     """Parts of the search that can be left out, to measure what each contributes."""
 
     anchors: bool = True

@@ -20,6 +20,7 @@ from stepagents.search.sizes import small_sizes
 from stepagents.search.space import Space
 from stepcore.findings.errors import SimError
 from stepcore.graph.task import TaskFile
+from stepcore.records import Record
 from stepcore.sim.resized import SizedTask
 
 # A program that turns out wrong on fresh data shows that the data of the search are poor. It goes on for so many
@@ -29,8 +30,7 @@ _MOST_AFTER_WRONG: Final = 200
 _DATA_SETS: Final = (2, 3, 4, 4, 4)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
+class SearchOptions(Record):
     """Budgets and knobs. ``progress`` hears of every move's counters; it returns False to cancel.
 
     ``seconds`` are those of ``clock``: time that passes, as a user's budget is meant, unless another one is given.
@@ -115,7 +115,7 @@ class _Search:
     def _round(self, sized: SizedTask, number: int, sets: int) -> bool:
         base = 1_000_003 * (self._options.seed + 1) + 101 * number
         worlds = [sized.world(base + i) for i in range(sets)]
-        space = Space.of(sized.spec, sized.bindings)
+        space = Space.of(sized.spec, sized.bindings, self._task.dialect)
 
         options, counters = self._options, Counters()
 

@@ -10,6 +10,7 @@ import torch
 from stepagents.search.items import SearchStep, SearchStream, joined
 from stepcore.findings.errors import SimError
 from stepcore.ops.base import Operand, Operator, RuleError, TypingContext
+from stepcore.ops.dialect import Dialect
 from stepcore.ops.partition import Partition
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.world import World
@@ -24,19 +25,20 @@ _MAX_NUMBERS: Final = 100_000  # in one stream of one data set, at the search's 
 class MoveRunner:
     """Carries moves out: types first, then the same runtime that the simulator uses, once per data set.
 
-    All methods raise one of :data:`FAILURES` where a move is impossible, and return the types of the new streams with
-    their values, one list over data sets each.
+    All methods raise one of :data:`FAILURES` where a move is impossible, because its operators are none of the task's
+    dialect, too, and return the types of the new streams with their values, one list over data sets each.
     """
 
-    def __init__(self, worlds: Sequence[World], bindings: dict[str, int]) -> None:
+    def __init__(self, worlds: Sequence[World], bindings: dict[str, int], dialect: Dialect) -> None:
         self.worlds = worlds
         self._ctx = TypingContext(dict(bindings))
+        self._dialect = dialect
 
     def apply(self, step: SearchStep) -> tuple[tuple[StreamType, ...], list[list[Any]]]:
         """Run operators in a row on streams that are zipped first."""
         types: tuple[StreamType, ...] = (_zipped_type(step.args),)
         for op in step.ops:
-            types = op.infer([Operand(types[0])], self._ctx)
+            types = self._types(op, [Operand(types[0])])
         columns: list[list[Any]] = [[] for _ in types]
         for number, world in enumerate(self.worlds):
             runtime: Any = world.runtime
@@ -52,7 +54,7 @@ class MoveRunner:
     ) -> tuple[Any, list[list[Any]]]:
         """Route streams, zipped, by a selector."""
         op = Partition(N=count)
-        types = op.infer([Operand(_zipped_type(args)), Operand(selector.type)], self._ctx)
+        types = self._types(op, [Operand(_zipped_type(args)), Operand(selector.type)])
         columns: list[list[Any]] = [[] for _ in types]
         for number, world in enumerate(self.worlds):
             runtime: Any = world.runtime
@@ -62,13 +64,18 @@ class MoveRunner:
 
     def join(self, op: Operator, items: Sequence[SearchStream]) -> tuple[Any, list[list[Any]]]:
         """Run an operator that takes several streams as they are: Merge, RepeatRef."""
-        types = op.infer([Operand(item.type) for item in items], self._ctx)
+        types = self._types(op, [Operand(item.type) for item in items])
         columns: list[list[Any]] = [[] for _ in types]
         for number, world in enumerate(self.worlds):
             runtime: Any = world.runtime
             with torch.inference_mode(), world.env.default_dtype():
                 _note(columns, op.run(runtime, [item.data[number] for item in items]))
         return types, columns
+
+    def _types(self, op: Operator, operands: Sequence[Operand]) -> tuple[StreamType, ...]:
+        if not self._dialect.sees(type(op)):
+            raise RuleError("STEP201", f"{type(op).__name__} is no operator of this task's dialect")
+        return op.infer(operands, self._ctx)
 
 
 def _zipped_type(args: Sequence[SearchStream]) -> StreamType:

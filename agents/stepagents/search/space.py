@@ -9,6 +9,8 @@ from typing import Final
 from stepagents.search.items import parts
 from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import ProgramSpec
+from stepcore.ops import GENERATION_1
+from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Element, Multihot, Shape, StreamType, STuple, element_shape
 
@@ -20,11 +22,13 @@ class Space:
     """Static facts about one task.
 
     ``wanted`` are the components that some function takes or that an output holds; ``by_input`` groups the functions
-    by what they take (components as Zip joins them); ``sizes`` are all sizes that the task's types name.
+    by what they take (components as Zip joins them); ``sizes`` are all sizes that the task's types name. ``dialect`` is
+    whose operators moves are made of.
     """
 
     spec: ProgramSpec
     bindings: dict[str, int]
+    dialect: Dialect = GENERATION_1
     wanted: set[Element] = field(default_factory=set)
     by_input: dict[tuple[Element, ...], list[FnDecl]] = field(default_factory=dict)
     sizes: set[Dim] = field(default_factory=set)
@@ -34,9 +38,9 @@ class Space:
     routes: bool = False
 
     @staticmethod
-    def of(spec: ProgramSpec, bindings: dict[str, int]) -> Space:
+    def of(spec: ProgramSpec, bindings: dict[str, int], dialect: Dialect = GENERATION_1) -> Space:
         """Collect the facts."""
-        space = Space(spec, bindings)
+        space = Space(spec, bindings, dialect)
         space.goals = [port.type for port in spec.outputs or ()]
         for fn in spec.fns:
             space.by_input.setdefault(parts(fn.input), []).append(fn)

@@ -13,6 +13,7 @@ from stepagents.shapes.tensors import Name, Plain, Scope, Several, TensorShape, 
 from stepagents.shapes.told import UNNAMED, TextPlace, Told
 from stepagents.shapes.workspace import texts_with
 from stepagents.torchfn.target import Argument, Target, last_name
+from stepcore.records import Record
 
 _MOST: Final = 50  # calls that are looked at
 _MOST_FILES: Final = 40  # that are parsed
@@ -121,8 +122,7 @@ def _with_batches(told: Mapping[str, Told]) -> dict[str, Told]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Record):
     path: str
     node: ast.Call
     scope: Scope

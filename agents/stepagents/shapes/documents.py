@@ -254,7 +254,7 @@ class FunctionDocuments:
             number = re.search(r"\bdefault(?:s to)?[ :=]*(-?\d+(?:\.\d+)?)", body)
             value = None if number is None else ast.literal_eval(number[1])
             return Told(name, place, is_plain=True, value=value)
-        letters = _LETTERS.match(body) if not inner and times_in(body, frozenset()) is None else None  # x: N, C, L
+        letters = _LETTERS.match(body) if not inner and times_in(body) is None else None  # x: N, C, L
         if letters is not None and not letters[0][0].isdigit():
             return Told(name, place, tuple(re.findall(r"\w+", letters[0])), dtype=dtype_in(body))
         told = shape_of(f"{inner}; {body}" if inner else body, name, place)
@@ -404,7 +404,7 @@ class FunctionDocuments:
                 place = self._told_at(text, whole, match.start())
                 if place is None:
                     continue
-                sizes = times_in(match["shape"], self._written.names)
+                sizes = times_in(match["shape"])
                 group = GROUP.search(match["shape"]) if pattern is before else None
                 if sizes is None and group is not None:
                     sizes = sizes_in(inside(group))

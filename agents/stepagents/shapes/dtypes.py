@@ -55,6 +55,3 @@ def retyped(target: Target, description: Description, guard: Guard) -> Descripti
 
 def _difference(before: State, after: State) -> str:
     return next(name for name, dtype in after.dtypes.items() if before.dtypes[name] != dtype)
-
-
-__all__ = ["retyped"]

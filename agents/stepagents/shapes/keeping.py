@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
 
@@ -12,14 +11,14 @@ from torch import Tensor
 
 from stepagents.shapes.promised import Promise, Promises
 from stepagents.shapes.told import ANY, UNNAMED
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.sizes.expressions import dim_of
 
 _DEEPEST: Final = 40  # frames between an operation and the function
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Record):
     """A value of another shape than is written in ``line``: ``rank`` where that differs, else the sizes wanted."""
 
     line: int

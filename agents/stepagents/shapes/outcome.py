@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stepagents.torchfn.refusals import Refused
+from stepcore.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class TensorOperand:
+class TensorOperand(Record):
     """One tensor of an operation; ``origins`` are the arguments that its data come from."""
 
     shape: tuple[int, ...]
@@ -44,8 +44,7 @@ class RunFailure:
     refused: Refused | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PartialUse:
+class PartialUse(Record):
     """A tensor of which only parts were used; see :class:`stepagents.shapes.pieces.Piecemeal`."""
 
     operand: TensorOperand

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from stepagents.shapes.natural import GATHERED
+from stepcore.records import Record
 
 _SELECTING: Final = frozenset({"argmax", "argmin", "argsort", "sort", "topk", "max", "min", "multinomial"})
 _KEEPING: Final = frozenset(
@@ -52,8 +53,7 @@ class _Parts:
         return first[1] if first[0] == 0 else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Piecemeal:
+class Piecemeal(Record):
     """A tensor that is only used in parts: what these cover of each dimension, and the heads that are cut off."""
 
     tensor: Tensor

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from stepagents.shapes.commented import comments_of
 from stepagents.shapes.spelled import inside, sizes_in
 from stepagents.torchfn.target import Target
+from stepcore.records import Record
 
 Sizes = tuple[str, ...]
 _LONGEST: Final = 300  # characters of one comment
@@ -50,8 +50,7 @@ _SENTENCE: Final = re.compile(rf"\breturns?\b(?P<words>[^.()\[\]\n]{{0,80}}?)[ `
 _SECTION: Final = re.compile(r"^\s*(?:[A-Z]\w+:|:\w+|-{3,})")
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
+class Promise(Record):
     """A value of which the shape is written: what statement ``first`` to ``last`` binds to ``names``, or returns.
 
     ``sizes`` are as in :class:`stepagents.shapes.told.Told`; ``line`` is where they are written. ``taken`` is the
@@ -67,8 +66,7 @@ class Promise:
     before: Sizes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Promises:
+class Promises(Record):
     """All that is promised of one function: by statement, and of each of its results."""
 
     function: str

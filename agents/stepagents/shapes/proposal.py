@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from stepagents.shapes.annotations import annotated
 from stepagents.shapes.calls import alike, calls_of, joined, squares
@@ -24,13 +24,14 @@ from stepagents.torchfn.subject import TracedSubject, load
 from stepagents.torchfn.target import Argument, Target
 from stepagents.torchfn.trace import sizing_of
 from stepagents.torchfn.usage import usages
+from stepcore.jobdata.writing import ProposedArgument, ProposedSizes
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 
 _NAMES: Final = "its name and use"
 
 
-@dataclass(frozen=True, slots=True)
-class SizedArgument:
+class SizedArgument(Record):
     """One argument: ``text`` as ``--input`` takes it behind ``=``, where it comes from, and whether that is open."""
 
     name: str
@@ -40,8 +41,7 @@ class SizedArgument:
     described: Described
 
 
-@dataclass(frozen=True, slots=True)
-class SizesProposal:
+class SizesProposal(Record):
     """Sizes of all arguments that were missing. ``problem`` says why the function does not run at them."""
 
     arguments: Sequence[SizedArgument]
@@ -76,23 +76,13 @@ class SizesProposal:
             places.setdefault(item.source, []).append(noted(item.name, item.text))
         return "; ".join(f"{', '.join(items)} from {source}" for source, items in places.items())
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain data for owners."""
-        return {
-            "arguments": [
-                {
-                    "name": item.name,
-                    "text": item.text,
-                    "source": item.source,
-                    "open": item.is_open,
-                    "tensor": item.described.is_tensor,
-                }
-                for item in self.arguments
-            ],
-            "note": self.note,
-            "problem": self.problem,
-            "settled": self.is_settled,
-        }
+    def record(self, name: str = "", line: int | None = None) -> ProposedSizes:
+        """Return what owners are told; ``name`` and ``line`` are the function's."""
+        arguments = (
+            ProposedArgument(item.name, item.text, item.source, item.is_open, item.described.is_tensor)
+            for item in self.arguments
+        )
+        return ProposedSizes(tuple(arguments), self.note, self.problem, self.is_settled, name, line)
 
 
 def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -> SizesProposal:
@@ -130,8 +120,7 @@ def propose(target: Target, partial: Partial, guard: Guard, root: Path | None) -
     return _tried(_Trial(target, partial, start, solved, runner, subject, guard))
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
+class _Trial(Record):
     """A solution, and what it takes to propose it and to try the proposal."""
 
     target: Target

@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from time import process_time
 from typing import Final
@@ -19,6 +18,7 @@ from stepagents.shapes.outcome import RunFailure, TriedRun
 from stepagents.shapes.running import SubjectRunner
 from stepagents.shapes.situation import ArgumentDim
 from stepagents.shapes.state import State, is_possible
+from stepcore.records import Record
 
 _MOST_RUNS: Final = 700
 _SECONDS: Final = 30.0  # of processor time, for functions of which one run takes long
@@ -27,8 +27,7 @@ _SIZES: Final = re.compile(r"\d\d+")
 _SMALL_CREDIT: Final = 0.7  # for one whose message changed at the same operation
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
+class Solved(Record):
     """The best state, and its run; where none runs, the one that got furthest."""
 
     state: State

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import lcm, prod
 from typing import Final
 
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim, DimError
 
 # Sizes of symbols while solving: primes, so that a number tells which symbols it is made of; none is near another
@@ -23,8 +24,7 @@ _SMALL: Final = (13, 19, 17, 11)  # sizes of kernels
 _FARTHEST: Final = 8  # what is added to a size: margins, paddings
 
 
-@dataclass(frozen=True)
-class State:
+class State(Record):
     """Guesses, what they cost (the less natural, the more), and why they were made.
 
     ``multiples`` are numbers that divide symbols; ``tolerant`` are arguments whose number of dimensions may be unusual.

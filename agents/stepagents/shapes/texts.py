@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from stepagents.shapes.commented import closed_up, comments_of
 from stepagents.torchfn.target import Target
+from stepcore.records import Record
 
 _LONGEST: Final = 20_000  # characters of a docstring, or of all comments together, that are read
 _LONGEST_COMMENT: Final = 1_000  # characters of one message that are read
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionText:
+class FunctionText(Record):
     """A text with the line of each of its lines."""
 
     kind: str

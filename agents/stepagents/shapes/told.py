@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from stepcore.records import Record
 
 ANY: Final = "..."  # any number of dimensions
 UNNAMED: Final = ""  # a size that varies and has no name
 
 
-@dataclass(frozen=True, slots=True)
-class TextPlace:
+class TextPlace(Record):
     """Where something stands: what kind of text it is, its file, and its line, counted from 1."""
 
     kind: str
@@ -24,8 +24,7 @@ class TextPlace:
         return f"{self.kind}, {file}line {self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Record):
     """What is told of the argument ``name``.
 
     ``sizes`` are texts, outermost first: names, numbers, expressions, :data:`UNNAMED` or :data:`ANY`; None where the

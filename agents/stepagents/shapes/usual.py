@@ -99,7 +99,7 @@ class Usual:
             rank = max(len(item.shape) for item in operands)
             for item in operands:
                 small = 0 < len(item.shape) < rank and len(item.origins) == 1
-                tolerant = item.origins <= self._state.tolerant or self._is_outer(operands, item)
+                tolerant = item.origins <= self._state.tolerant or self._is_outer(operands)
                 tolerant |= name in _MATRIX_PRODUCTS and item is operands[-1] and len(item.shape) == 1  # a vector
                 if not small or tolerant or not (item.origins <= self._peers or item.is_placed):
                     continue
@@ -159,7 +159,7 @@ class Usual:
                 only = TensorOperand((shape[axis],), first.origins, False)
                 self._refuse(name, [only], f"{shape[axis]} is not divisible by {count}", [count])
 
-    def _is_outer(self, operands: Sequence[TensorOperand], small: TensorOperand) -> bool:
+    def _is_outer(self, operands: Sequence[TensorOperand]) -> bool:
         """Whether what an operand meets has more dimensions than all data that it was made of: ``x[:, None] - y``."""
         large = max(operands, key=lambda item: len(item.shape))
         ranks = [len(self._shapes[name]) for name in large.origins if name in self._shapes]

@@ -115,7 +115,7 @@ def shape_of(body: str, name: str, place: TextPlace) -> Told | None:
     body = body[:2000]
     dtype = dtype_in(body)
     times = _TIMES.match(body.lstrip())  # T x B x V (time first, batch second)
-    sizes = times_in(times["times"], frozenset()) if times is not None else None
+    sizes = times_in(times["times"]) if times is not None else None
     if sizes is not None:
         return Told(name, place, sizes, dtype=dtype)
     for pattern, alone in ((_SHAPE, True), (_OF, True), (GROUP, False)):
@@ -123,7 +123,7 @@ def shape_of(body: str, name: str, place: TextPlace) -> Told | None:
             sizes = sizes_in(inside(match), alone=alone)
             if sizes is not None:
                 return Told(name, place, sizes, dtype=dtype)
-    sizes = times_in(body, frozenset())
+    sizes = times_in(body)
     if sizes is not None:
         return Told(name, place, sizes, dtype=dtype)
     for match in GROUP.finditer(body):
@@ -198,7 +198,7 @@ def _initial(word: str, sizes: Collection[str]) -> list[str]:
     return [size for size in sizes if size == word[0].upper()]
 
 
-def times_in(text: str, names: frozenset[str]) -> tuple[str, ...] | None:
+def times_in(text: str) -> tuple[str, ...] | None:
     """Return the sizes of ``n x d`` or of a power of the real numbers."""
     power = _POWER.search(text)
     if power is not None:

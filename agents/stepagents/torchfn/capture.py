@@ -6,7 +6,6 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -30,6 +29,7 @@ from stepagents.torchfn.rolling.loops import roll
 from stepagents.torchfn.stand_ins import StandIns
 from stepagents.torchfn.subject import TORCH_DTYPES, TracedSubject
 from stepcore.jobs import importing
+from stepcore.records import Record
 
 _LINE: Final = "stepsmith_line"
 _PREFIX: Final = "owner."
@@ -37,8 +37,7 @@ _Result = TypeVar("_Result")
 _PATIENCE: Final = 6.0  # tracing takes longer than the function, and the function has run before
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(Record):
     """One placeholder: what it is (``user``, ``weight``, ``constant``), and the attribute or argument it comes from."""
 
     node: str
@@ -47,8 +46,7 @@ class Placeholder:
     value: Tensor | None
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Record):
     """The graph at ``sizes`` (symbol -> size), its placeholders and results, and what it would overwrite.
 
     ``mutated`` are the user's arguments that the function changes in place, with the lines where;

@@ -7,7 +7,6 @@ permit (it raises, or gives no element) is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Final
@@ -21,6 +20,7 @@ from stepagents.torchfn.refusals import NO_TRACE, NO_TYPE, Refused, refuse
 from stepagents.torchfn.subject import TORCH_DTYPES
 from stepagents.traced.data import CheckData
 from stepagents.traced.graph import TracedFunction, TracedInput
+from stepcore.records import Record
 
 _PRIMES: Final = (3, 5, 7, 11, 13, 2)
 _LARGEST: Final = 1 << 25  # elements of one input
@@ -30,8 +30,7 @@ _ENOUGH: Final = 3  # data sets, with which no further sizes are tried
 _MOST_DRAWS: Final = 6  # of numbers of any sign
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
+class Checks(Record):
     """CheckData sets, the first at the sizes of the trace or smaller ones; how each input is drawn, by its name.
 
     ``below`` bounds whole numbers at the sizes of the trace and those that were asked for. ``differing`` are sizes at

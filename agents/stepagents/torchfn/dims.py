@@ -21,12 +21,13 @@ import ast
 import keyword
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from stepagents.torchfn.refusals import NO_SIZES, NO_TYPE, Refused, refuse
 from stepagents.torchfn.target import Argument, Target, last_name
 from stepagents.torchfn.usage import is_number, usages
+from stepcore.records import Record
 from stepcore.sizes.dim import SIZE_RULE, Dim, DimError, is_size
 from stepcore.sizes.expressions import dim_of
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES
@@ -59,8 +60,7 @@ _GUESSES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(Record):
     """One argument: sizes (outermost first) and dtype of a tensor, or the value of a plain argument.
 
     ``is_typed``: somebody wrote the dtype, or it is known; otherwise a run may show that it is another one.
@@ -78,16 +78,14 @@ class Described:
         return self.dims is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(Record):
     """All arguments, in order, or None where only ``get_inputs()`` can tell; sizes that were asked for by name."""
 
     arguments: tuple[Described, ...] | None
     bindings: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(Record):
     """What is known of some arguments, by name; ``has_examples`` if ``get_inputs()`` tells of all.
 
     ``variadic``: the function takes more than its arguments say. ``loose`` are those of the arguments that a comment

@@ -163,6 +163,3 @@ def _function(node: Node, inputs: Sequence[Scalar | Buffer], output: Element, ta
     whole: Element = inputs[0] if len(inputs) == 1 else STuple(inputs)
     name = _name(node).strip("_")
     return FnDecl(fresh_name(f"fn_{name}", taken), heading(name), whole, output, body)
-
-
-__all__ = ["extracted"]

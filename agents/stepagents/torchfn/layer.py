@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
@@ -29,6 +28,7 @@ from stepagents.traced.graph import (
     free_name,
     opname,
 )
+from stepcore.records import Record
 
 # What users call the operations that the graph calls in another way.
 _KNOWN_AS: Final[Mapping[str, str]] = {
@@ -178,8 +178,7 @@ def _input(node: Node, name: str, item: TracedInput | None) -> TracedInput:
     return TracedInput(name, item.dims, item.dtype, origin=name, data_gen=item.data_gen, below=item.below)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphReference:
+class GraphReference(Record):
     """Runs a traced graph at ``sizes``: ``reference(*tensors)`` returns a tuple of tensors.
 
     Numbers that stand in the graph for sizes become those of ``sizes``; floating-point types are those of torch's
@@ -261,6 +260,3 @@ def _with(value: Any, path: Sequence[Any], number: Any) -> list[Any] | Any:
     items = list(value)
     items[path[0]] = _with(items[path[0]], path[1:], number)
     return items
-
-
-__all__ = ["GraphReference", "layer_function", "layer_key", "layer_name"]

@@ -17,6 +17,8 @@ from stepagents.torchfn.layer import layer_function, layer_key, layer_name
 from stepagents.torchfn.partition import Layer, layers_of
 from stepagents.torchfn.refusals import Refused
 from stepagents.traced.graph import TracedFunction, free_name
+from stepcore.jobdata.writing import Solution
+from stepcore.records import Record
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -27,8 +29,7 @@ Tell = Callable[[int, int], None]
 Known: TypeAlias = "dict[str, LayerProgram | Failed]"  # what came of layers, by their keys
 
 
-@dataclass(frozen=True, slots=True)
-class LayerProgram:
+class LayerProgram(Record):
     """A verified program for all layers that are equal: as a function of its inputs, and the program."""
 
     name: str
@@ -79,8 +80,7 @@ def lower_network(
     raise AssertionError("the last round returns")
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Record):
     """A layer without a program: what stands in the way, or why programs were rejected, and how many were tried."""
 
     unsupported: Sequence[Unlowered]
@@ -137,4 +137,34 @@ def _network(layers: list[Layer], keys: list[str], known: Known) -> LoweredNetwo
     return found
 
 
-__all__ = ["Failed", "Known", "LayerProgram", "LoweredNetwork", "lower_network"]
+def network_costs(network: LoweredNetwork, text: str) -> Solution:
+    """Return the network with the file ``text`` as a program of the job ``function``.
+
+    Traffic is the sum of the layers' traffic, tensors between layers included; what the chip holds is the most that one
+    layer needs, because they run one after the other. ``sizes`` are those at which the layers' bytes are counted.
+    """
+    metrics = [program.candidate.metrics for program in network.programs]
+    each = [metrics[number] for number in network.numbers]
+    off_chip = _sum([item.off_chip.value for item in each])
+    compulsory = _sum([item.compulsory.value for item in each])
+    on_chip = [item.on_chip.value for item in metrics]
+    degrees = [item.streaming_degree for item in metrics]
+    return Solution(
+        impl="",
+        operators=sum(network.programs[number].candidate.operators for number in network.numbers),
+        on_chip_bytes=None if None in on_chip else max((each for each in on_chip if each is not None), default=None),
+        off_chip_bytes=off_chip,
+        streaming_degree=None if None in degrees else min((d for d in degrees if d is not None), default=None),
+        compulsory_bytes=compulsory,
+        traffic_ratio=None if not compulsory or off_chip is None else off_chip / compulsory,
+        sizes={name: size for program in network.programs for name, size in program.candidate.emitted.spec.defaults},
+        text=text,
+        layout=f"{len(network.layers)} layers, {len(network.programs)} of them different",
+        proposer="lower",
+        layers=len(network.layers),
+        distinct_layers=len(network.programs),
+    )
+
+
+def _sum(values: list[int | None]) -> int | None:
+    return None if None in values else sum(value for value in values if value is not None)

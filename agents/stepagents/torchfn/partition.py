@@ -184,6 +184,3 @@ def is_fold(node: Node) -> bool:
     if getattr(target, "namespace", "") == "stepsmith":  # the mark of a loop over time, which is one fold by its body
         return False
     return torch.Tag.pointwise not in getattr(target, "tags", ()) and opname(node) != "_to_copy"
-
-
-__all__ = ["MOST_FOLDS", "Layer", "count_folds", "folds", "is_fold", "layers_of", "rounds_of"]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from stepagents.torchfn.target import Target
 from stepcore.findings.errors import SimError
 from stepcore.jobdata.programs import VerifyRequest
 from stepcore.jobs import JobError
+from stepcore.records import Record
 from stepcore.sim.worker.composed import batched, judged_compositions
 from stepcore.sim.worker.tasks import candidates
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Record):
     """Why a file is not accepted (empty where it is), and what its verdict is not worth, as a note."""
 
     fault: str = ""

@@ -7,11 +7,12 @@ size only (weights of a module), running it on shapes alone finds out, which tak
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Final
 
 from stepagents.torchfn.refusals import Refused
+from stepcore.records import Record
 
 _PRIMES: Final = (11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 # Sizes of further traces. In each column the four sizes of a symbol have all remainders modulo 3 and 4, and different
@@ -34,8 +35,7 @@ _MOST_ALONE: Final = 8  # symbols: with more the traces would take seconds
 Probe = Callable[[Mapping[str, int]], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Sizing:
+class Sizing(Record):
     """``base`` are the sizes of the first trace, ``multiples`` divide symbols, ``fixed`` says why a size is a number.
 
     A size in ``fixed`` is in ``numbers`` and no symbol any more. ``kernels`` are symbols that have to stay small.

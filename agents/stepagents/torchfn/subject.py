@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from stepagents.torchfn.refusals import NO_FUNCTION, NO_SIZES, NO_TYPE, Refused,
 from stepagents.torchfn.state import may_keep
 from stepagents.torchfn.target import Target
 from stepagents.traced.graph import ModuleState
+from stepcore.records import Record
 from stepcore.sim.worker.imports import import_module
 from stepcore.sizes.dim import Dim
 
@@ -40,8 +41,7 @@ def dtype_text(dtype: torch.dtype) -> str:
     return DTYPES.get(dtype, str(dtype).removeprefix("torch."))
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Record):
     """One argument of ``get_inputs()``: a tensor, or a value that is passed as it is."""
 
     name: str

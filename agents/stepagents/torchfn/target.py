@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
 from stepagents.torchfn.refusals import NO_FUNCTION, refuse
 from stepcore.fn.source import syntax_words
+from stepcore.records import Record
 from stepcore.text.wording import one_line
 
 HEAD: Final = "A STeP program that computes the same as"  # how the docstrings of delivered Python files begin
-SUFFIXES: Final[Mapping[str, str]] = {"python": ".step.py", "task": ".step.yaml"}  # of delivered files
 _LINES: Final = re.compile(r"(\d+)(?:-(\d+))?")
 _MACHINERY: Final = re.compile(r"__\w*__")
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -22,8 +21,7 @@ TargetKind = Literal["function", "module", "method"]
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Record):
     """One argument of the function; ``annotation`` and ``default`` are nodes of the file's syntax tree."""
 
     name: str
@@ -34,8 +32,7 @@ class Argument:
     by_name: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Record):
     """The function to take: where it stands and how to reach it after an import.
 
     ``qualifier`` is ``f``, ``Class`` (a module, whose ``forward`` is meant) or ``Class.method``. ``first`` and ``last``
@@ -82,8 +79,7 @@ class Target:
         return "" if self.kind == "function" else self.qualifier.partition(".")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Record):
     """A function and the names that lead to it from the module."""
 
     names: tuple[str, ...]

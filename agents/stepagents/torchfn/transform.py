@@ -222,6 +222,3 @@ def _literal(value: Any) -> str:
     if isinstance(value, str):
         return repr(value)
     raise Unwritable(f"an argument {value!r} cannot be written")
-
-
-__all__ = ["Unwritable", "item_text", "operation_text", "transform_blocks"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from stepcore.records import Record
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
 Results: TypeAlias = "Callable[[Mapping[str, Tensor]], Sequence[Tensor]]"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckData:
+class CheckData(Record):
     """The tensors of one check: by the name of the traced input, and what the function gives for them.
 
     ``results`` computes the function's results for tensors of the same names, in their dtype; ``sizes`` binds the

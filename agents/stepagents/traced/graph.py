@@ -8,10 +8,11 @@ the graph, and yet every size is known as an expression. Loads torch only for ty
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ FIXED: Final = "step_fixed"  # Tensor at the trace sizes: the node depends on no
 Path = tuple[int | str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TracedInput:
+class TracedInput(Record):
     """One placeholder of the graph; ``name`` is the placeholder's name, a valid identifier, unique in the graph.
 
     ``dims`` are outermost first, as PyTorch writes shapes; ``dtype`` is spelled as in task files (``fp32``).
@@ -51,8 +51,7 @@ class TracedInput:
     below: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TracedOutput:
+class TracedOutput(Record):
     """One result: the name of its node in the graph (or of a placeholder), its sizes outermost first, its dtype."""
 
     node: str
@@ -60,8 +59,7 @@ class TracedOutput:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleState:
+class ModuleState(Record):
     """What a module holds besides the weights that are passed; ``plain`` are attributes that became buffers.
 
     ``kept``: a call may change the module, or runs on tensors that nobody passes. ``named``: ``get_init_inputs()``
@@ -75,8 +73,7 @@ class ModuleState:
     by_name: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TracedFunction:
+class TracedFunction(Record):
     """A user's function as core ATen operations.
 
     Attributes:

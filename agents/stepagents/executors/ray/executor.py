@@ -11,6 +11,7 @@ import itertools
 import logging
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, Final, Self
 
@@ -18,9 +19,9 @@ from stepagents.executors.executor import WORKER_MODULE
 from stepagents.executors.ray.cluster import RayUnusable, cluster_cpus, connect, first_line
 from stepagents.executors.ray.output import apart
 from stepagents.executors.ray.slot import RaySlot
-from stepcore.jobdata.kinds import JobKind
+from stepcore.jobdata.kinds import JobKind, Progress, Request, Result
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
-from stepcore.jobs.job import OnAsk, OnProgress
+from stepcore.jobs.job import OnAsk
 from stepcore.version import VERSION
 
 __all__ = ["RayExecutor", "RayUnusable"]
@@ -77,15 +78,15 @@ class RayExecutor:
 
     def submit(
         self,
-        kind: str | JobKind[Any, Any, Any],
-        request: Any,
+        kind: JobKind[Request, Progress, Result],
+        request: Request,
         *,
         seconds: float | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
         on_ask: OnAsk | None = None,
-    ) -> Job[Any]:
+    ) -> Job[Result]:
         """Queue a job; see :meth:`stepcore.jobs.Pool.submit`. ``RuntimeError`` where the executor is closed."""
-        job: Job[Any] = Job(next(self._numbers), kind, request, self.limits.seconds if seconds is None else seconds)
+        job = Job(next(self._numbers), kind, request, self.limits.seconds if seconds is None else seconds)
         job.on_progress = on_progress or job.on_progress
         job.on_ask = on_ask or job.on_ask
         with self._changed:

@@ -12,6 +12,7 @@ import sys
 from typing import Any, Final, TypeAlias
 
 from stepcore.isolation import TEXT
+from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.process import clean_environment
 from stepcore.version import VERSION
@@ -48,7 +49,7 @@ class RaySlot:
         box: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._events = box
         job = self._pool.submit(
-            kind,
+            untyped(kind),
             payload,
             seconds=seconds,
             on_progress=lambda data: box.put(("progress", data)),

@@ -300,20 +300,3 @@ def source_line(node: Node) -> tuple[str, int] | None:
 def literal(value: Value) -> str | None:
     """Return the text of a literal, None for every other value."""
     return value.text if isinstance(value, Literal) else None
-
-
-__all__ = [
-    "HANDLERS",
-    "Call",
-    "CannotLower",
-    "LoweringWorld",
-    "Results",
-    "dtype_name",
-    "fixed_tensor",
-    "handles",
-    "literal",
-    "number",
-    "size_text",
-    "source_line",
-    "uniform",
-]  # fmt: skip

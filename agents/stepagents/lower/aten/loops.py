@@ -47,7 +47,7 @@ def end(call: Call) -> Results:
     more = [LoopState(each.shape, each.dtype, number) for number, each in enumerate(components)][len(states) :]
     firsts: list[Value | None] = [call.world.firsts[each.number] for each in states]
     firsts += [None] * len(more)
-    parallel = parallel_dimensions([*states, *more], components, call.sizes)
+    parallel = parallel_dimensions(components, call.sizes)
     counter = call.world.counter(call.node)
     parts = (tuple(firsts), (*states, *more), tuple(components), parallel)
     last = Rounds(counter, *parts, is_last=True)
@@ -57,6 +57,3 @@ def end(call: Call) -> Results:
         last.every = every
     places = [next(place for place, known in enumerate(components) if known is each) for each in results]
     return (*(StateOf(last, place) for place in range(len(updates))), *(StateOf(every, place) for place in places))
-
-
-__all__ = ["end", "item", "state"]

@@ -6,7 +6,6 @@ What has no streaming form raises ``CannotLower``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from stepagents.lower import views
@@ -14,6 +13,7 @@ from stepagents.lower.affine import Affine, Index
 from stepagents.lower.aten.calls import Call, CannotLower, Results, handles, literal, no_form_of, size_text
 from stepagents.lower.aten.folds import as_type, folded, unary
 from stepagents.lower.values import Choice, Fold, Literal, Padded, Pointwise, Shape, Stuffed, Value, largest, sums
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim, product
 
 
@@ -165,7 +165,7 @@ def _channels(call: Call, weight: Value) -> tuple[Dim, Dim]:
     return weight.shape[0] // call.raw("groups"), weight.shape[1]
 
 
-def _transposed_reads(call: Call, value: Value, weight: Value, index: Index, rank: int) -> tuple[Affine, Affine]:
+def _transposed_reads(call: Call, weight: Value, index: Index, rank: int) -> tuple[Affine, Affine]:
     """Return the channel of the input, and that of the weight's second dimension."""
     inner, outer = _channels(call, weight)
     if call.raw("groups") == 1:
@@ -187,20 +187,19 @@ def _by_stuffing(call: Call, value: Value, weight: Value, out: Shape) -> Value:
     rank = 2 + count
 
     def window(index: Index) -> Index:
-        channel, _ = _transposed_reads(call, value, weight, index, rank)
+        channel, _ = _transposed_reads(call, weight, index, rank)
         places = [index[2 + d] + cut[d] + index[rank + 1 + d] * -dilation[d] + reach[d] for d in range(count)]
         return (index[0], channel, *places)
 
     def taps(index: Index) -> Index:
-        channel, within = _transposed_reads(call, value, weight, index, rank)
+        channel, within = _transposed_reads(call, weight, index, rank)
         return (channel, within, *index[rank + 1 :])
 
     mine, theirs = views.view(padded, shape, window), views.view(weight, shape, taps)
     return sum_of_products(mine, theirs, 1 + count, value.dtype)
 
 
-@dataclass(frozen=True, slots=True)
-class _Phases:
+class _Phases(Record):
     """One dimension of a transposed convolution as affine reads of its input and its taps.
 
     Place ``y`` of the result gets the products of input ``j`` and tap ``k`` with ``y + padding = stride*j +
@@ -276,7 +275,7 @@ def _by_phases(call: Call, value: Value, weight: Value, out: Shape) -> Value:
     wide = padded_places(weight, around, "0")
 
     def window(index: Index) -> Index:
-        channel, _ = _transposed_reads(call, value, weight, index, rank)
+        channel, _ = _transposed_reads(call, weight, index, rank)
         places = []
         for d, each in enumerate(dims):
             coarse, phase, _ = each.parts(call, index[2 + d])
@@ -284,7 +283,7 @@ def _by_phases(call: Call, value: Value, weight: Value, out: Shape) -> Value:
         return (index[0], channel, *places)
 
     def weights(index: Index) -> Index:
-        channel, within = _transposed_reads(call, value, weight, index, rank)
+        channel, within = _transposed_reads(call, weight, index, rank)
         places = []
         for d, each in enumerate(dims):
             _, phase, rest = each.parts(call, index[2 + d])
@@ -309,11 +308,11 @@ def _over_all(call: Call, value: Value, weight: Value, out: Shape) -> Value:
     wide = Padded(weight, (*weight.shape[:2], *sizes), low, "0")
 
     def all_places(index: Index) -> Index:
-        channel, _ = _transposed_reads(call, value, weight, index, rank)
+        channel, _ = _transposed_reads(call, weight, index, rank)
         return (index[0], channel, *index[rank + 1 :])
 
     def weights(index: Index) -> Index:
-        channel, within = _transposed_reads(call, value, weight, index, rank)
+        channel, within = _transposed_reads(call, weight, index, rank)
         places = [index[2 + d] + padding[d] - index[rank + 1 + d] * stride[d] + before[d] for d in range(count)]
         return (channel, within, *places)
 

@@ -214,6 +214,3 @@ def work_of(network: LoweredNetwork, sizes: Mapping[str, int]) -> int:
     """Return how many numbers stream through all layers of a network at ``sizes``."""
     each = [elements(program.candidate.emitted.spec, sizes) for program in network.programs]
     return sum(each[number] for number in network.numbers)
-
-
-__all__ = ["network_sizes", "network_text", "work_of"]

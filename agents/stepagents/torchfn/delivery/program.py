@@ -75,7 +75,7 @@ def task_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: 
     return comment + text + "".join(f"{key}: {_quoted(value)}\n" for key, value in keys.items())
 
 
-def question_text(traced: TracedFunction, target: Target, emitted: Emitted, folder: Path) -> str:
+def question_text(traced: TracedFunction, emitted: Emitted) -> str:
     """Return the task of a program without the program: what somebody else is asked to write.
 
     Raises:

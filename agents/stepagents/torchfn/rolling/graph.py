@@ -260,6 +260,3 @@ class Rewriting:
 
 def _is_leaf(value: Any) -> bool:
     return not isinstance(value, (list, tuple, dict))
-
-
-__all__ = ["Rewriting"]

@@ -103,6 +103,3 @@ def _groups(rounds: list[list[Node]], where: dict[Node, tuple[int, int]]) -> lis
             found.append((start, number + 1))
             start = number
     return sorted(found, key=lambda pair: pair[0] - pair[1])
-
-
-__all__ = ["LEAST_ROUNDS", "roll"]

@@ -12,6 +12,7 @@ import torch
 from torch.fx import Node
 
 from stepagents.torchfn.loop_ops import MARKS
+from stepcore.records import Record
 
 _DEEPEST: Final = 8  # of what is computed outside for each round
 SELECT: Final[Any] = torch.ops.aten.select.int
@@ -30,8 +31,7 @@ class NoLoop(Exception):
 Form: TypeAlias = "tuple[Any, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class RoundRow:
+class RoundRow(Record):
     """``rounds[r][o]`` are the nodes; ``forms[o]`` says for each argument of such a node what it is in all rounds.
 
     ``firsts`` are what is carried into the first round, by (offset, lag); ``where`` finds the place of a node.
@@ -254,6 +254,3 @@ def _progression(places: Sequence[int], size: int) -> tuple[int, int] | None:
     counted = [place + size if place < 0 else place for place in places]
     step = counted[1] - counted[0]
     return None if any(after - before != step for before, after in pairwise(counted)) else (counted[0], step)
-
-
-__all__ = ["PLACES", "SELECT", "SLICE", "Form", "Generaliser", "NoLoop", "RoundRow", "generalised", "sign", "token"]

@@ -86,6 +86,3 @@ def _input(node: Any, target: Any) -> Node | None:
     """Return the first argument of ``node`` if that is a call of ``target``."""
     found = node.args[0] if isinstance(node, Node) and node.target is target else None
     return found if isinstance(found, Node) else None
-
-
-__all__ = ["Scatters"]
