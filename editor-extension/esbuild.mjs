@@ -1,5 +1,5 @@
-// Bundles the extension to dist/extension.js and the panel's script to dist/panel.js; with --tests, the unit tests instead.
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+// Bundles the extension to dist/extension.js and the scripts of our pages beside it; with --tests, the unit tests instead.
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import * as esbuild from "esbuild";
@@ -25,19 +25,25 @@ if (!tests) {
   targets.push({ ...node, entryPoints: ["src/extension.ts"], outfile: "dist/extension.js" });
 }
 
-const PANEL = "src/views/panel/webview/main.ts";
-if (!tests && existsSync(PANEL)) {
-  targets.push({
-    bundle: true,
-    platform: "browser",
-    target: "es2022",
-    format: "iife",
-    minify,
-    sourcemap: false,
-    logLevel: "warning",
-    entryPoints: [PANEL],
-    outfile: "dist/panel.js",
-  });
+/** The scripts of our pages, by what they are bundled to. */
+const PAGES = {
+  "dist/panel.js": "src/views/panel/webview/main.ts",
+  "dist/timeline.js": "src/timing/timeline/webview/main.ts",
+};
+if (!tests) {
+  for (const [outfile, entry] of Object.entries(PAGES)) {
+    targets.push({
+      bundle: true,
+      platform: "browser",
+      target: "es2022",
+      format: "iife",
+      minify,
+      sourcemap: false,
+      logLevel: "warning",
+      entryPoints: [entry],
+      outfile,
+    });
+  }
   // The layout runs in a worker of the panel's page, so that it can be stopped.
   mkdirSync("dist", { recursive: true });
   copyFileSync("node_modules/elkjs/lib/elk-worker.min.js", "dist/elk-worker.js");

@@ -59,7 +59,7 @@ const work = mkdtempSync(join(tmpdir(), "stepsmith-"));
 mkdirSync(folder, { recursive: true });
 const server = createServer((request, response) => {
   const name = new URL(request.url, "http://localhost").pathname;
-  const files = { "/": join(work, "page.html"), "/panel.js": "dist/panel.js", "/elk.js": "dist/elk-worker.js", "/panel.css": "media/panel/panel.css", "/host.js": join(work, "host.js") };
+  const files = { "/": join(work, "page.html"), "/panel.js": "dist/panel.js", "/elk.js": "dist/elk-worker.js", "/panel/panel.css": "media/panel/panel.css", "/page.css": "media/page.css", "/host.js": join(work, "host.js") };
   const file = files[name];
   response.writeHead(file === undefined ? 404 : 200, { "content-type": TYPES[extname(file ?? "")] ?? "text/plain" });
   response.end(file === undefined ? "" : readFileSync(file));
@@ -69,7 +69,7 @@ const origin = `http://127.0.0.1:${server.address().port}`;
 
 await esbuild.build({ entryPoints: ["src/views/panel/html.ts"], bundle: true, format: "esm", outfile: join(work, "html.mjs"), logLevel: "warning" });
 const { pageHtml } = await import(pathToFileURL(join(work, "html.mjs")).href);
-const html = pageHtml({ script: `${origin}/panel.js`, style: `${origin}/panel.css`, worker: `${origin}/elk.js`, source: origin, nonce: "n" });
+const html = pageHtml({ script: `${origin}/panel.js`, style: `${origin}/panel/panel.css`, worker: `${origin}/elk.js`, source: origin, nonce: "n" });
 // The host is what VS Code puts into the page before our script.
 writeFileSync(join(work, "page.html"), html.replace("<script nonce", `<script nonce="n" src="${origin}/host.js"></script>\n<script nonce`));
 writeFileSync(join(work, "host.js"), "window.sent = []; let state; window.acquireVsCodeApi = () => ({ postMessage: (m) => window.sent.push(m), getState: () => state, setState: (s) => { state = s; window.kept = s; } });");

@@ -16,7 +16,7 @@ import { describe } from "./errors";
 import { FolderInterpreters } from "./folderInterpreters";
 import type { Interpreters } from "./interpreter";
 import { Backoff, Coalesced, withLimit } from "./restart";
-import type { SimulationParams, SimulatorParams } from "./server";
+import type { SimulationParams, SimulatorParams, TimingParams } from "./server";
 import type { ServerState } from "./services";
 import { serverSettings, withoutInterpreter } from "./settings";
 import type { ModelAnswer, ModelQuestion, WritingParams } from "./server";
@@ -41,6 +41,7 @@ export class Server implements vscode.Disposable {
   private readonly clientChanged = new vscode.EventEmitter<LanguageClient | undefined>();
   private readonly simulationSent = new vscode.EventEmitter<SimulationParams>();
   private readonly simulatorSent = new vscode.EventEmitter<SimulatorParams | undefined>();
+  private readonly timingSent = new vscode.EventEmitter<TimingParams>();
   private readonly writingSent = new vscode.EventEmitter<WritingParams>();
   private readonly restarting = new Coalesced(() => this.cycle());
   private readonly folders: FolderInterpreters;
@@ -59,6 +60,7 @@ export class Server implements vscode.Disposable {
   readonly onClientChanged = this.clientChanged.event;
   readonly onSimulation = this.simulationSent.event;
   readonly onSimulator = this.simulatorSent.event;
+  readonly onTiming = this.timingSent.event;
   readonly onWriting = this.writingSent.event;
   private answerOfModel: (question: ModelQuestion) => Promise<ModelAnswer> = () =>
     Promise.resolve({ fault: "other", message: "no model was chosen" });
@@ -145,6 +147,7 @@ export class Server implements vscode.Disposable {
     this.clientChanged.dispose();
     this.simulationSent.dispose();
     this.simulatorSent.dispose();
+    this.timingSent.dispose();
     this.writingSent.dispose();
     for (const disposable of this.disposables) {
       disposable.dispose();
@@ -201,6 +204,7 @@ export class Server implements vscode.Disposable {
     this.startedAt = Date.now();
     const client = new QuietClient("stepsmith", "Stepsmith", () => this.spawn(python), await this.options());
     client.onNotification("stepsmith/simulation", (params: SimulationParams) => this.simulationSent.fire(params));
+    client.onNotification("stepsmith/timing", (params: TimingParams) => this.timingSent.fire(params));
     client.onNotification("stepsmith/writing", (params: WritingParams) => this.writingSent.fire(params));
     client.onRequest("stepsmith/model", (question: ModelQuestion) => this.answerOfModel(question));
     client.onNotification("stepsmith/simulator", (params: SimulatorParams) => this.setSimulator(params));
@@ -244,7 +248,7 @@ export class Server implements vscode.Disposable {
     const interpreter = await this.folders.first();
     this.trace ??= vscode.window.createOutputChannel("Stepsmith Trace");
     return {
-      documentSelector: [{ language: "python" }, { language: "yaml" }],
+      documentSelector: [{ language: "python" }, { language: "yaml" }, { pattern: "**/*.toml" }],
       outputChannel: this.log,
       traceOutputChannel: this.trace,
       revealOutputChannelOn: RevealOutputChannelOn.Never,

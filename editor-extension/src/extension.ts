@@ -53,6 +53,7 @@ function servicesOf(server: Server, log: vscode.LogOutputChannel): Services {
     simulate: (uri, program) => simulate(server, uri, program),
     cancel: (uri, program) => cancel(server, uri, program),
     onSimulation: server.onSimulation,
+    onTiming: server.onTiming,
     onSimulator: server.onSimulator,
     simulator: (uri) => server.simulator(uri),
     requestGraph: (uri, where, token) => requestGraph(server, uri, where, token),

@@ -7,6 +7,13 @@ export interface AnswerParts {
   readonly section?: string;
 }
 
+/** The FIFO of a stream: its greatest `fill`, its `depth`, and whether a unit of a ring waits for it. */
+export interface EdgeTiming {
+  readonly fill: number;
+  readonly depth: number;
+  readonly waits: "" | "full" | "empty" | "memory";
+}
+
 /**
  * Places count from 1, `node` is an operator's index in its graph, `ending` how a process ended.
  *
@@ -25,6 +32,8 @@ export interface FailureDetail {
 }
 
 export type FaultName = "timeout" | "connection" | "unknown host" | "certificate" | "rate limited" | "server error" | "not JSON" | "too long" | "refused" | "empty" | "bad request" | "authentication" | "no such model or address" | "no credit" | "not sent" | "other";
+
+export type FigureMark = "" | "program" | "bottleneck" | "waiting";
 
 /** One reason at one place of the user's file; `line` and `column` count from 1, `advice` is what to do. */
 export interface Finding {
@@ -54,6 +63,7 @@ export interface GraphEdge {
   readonly overused: boolean;
   readonly values: readonly string[];
   readonly range: PlainRange | null;
+  readonly timing?: EdgeTiming;
 }
 
 /**
@@ -72,6 +82,7 @@ export interface GraphNode {
   readonly severity: Severity;
   readonly group: string;
   readonly range: PlainRange | null;
+  readonly timing?: NodeTiming;
 }
 
 /**
@@ -89,6 +100,21 @@ export interface GraphResult {
   readonly note: string;
   readonly isBroken: boolean;
   readonly activeNode: string | null;
+  readonly timing?: GraphTiming;
+}
+
+/** The timing of a drawn program; `stale`: it is that of an earlier text, or of another chip. */
+export interface GraphTiming {
+  readonly headline: string;
+  readonly chip: string;
+  readonly stale: boolean;
+  readonly stopped: boolean;
+}
+
+/** Argument of `stepsmith.server.withImpl`: a document, and the program that it is to have. */
+export interface ImplOrder {
+  readonly uri: string;
+  readonly impl: string;
 }
 
 /**
@@ -142,6 +168,14 @@ export interface ModelText {
 
 export type NodeKind = "input" | "operator" | "output";
 
+/** How busy a node is: `share` of the run's cycles from 0 to 1, `text` for its box, `detail` for a tooltip. */
+export interface NodeTiming {
+  readonly share: number;
+  readonly text: string;
+  readonly detail: string;
+  readonly mark: FigureMark;
+}
+
 /** Answer to the commands that have programs written: the order's number, or 0 and why it is none. */
 export interface OrderStarted {
   readonly id: number;
@@ -170,6 +204,7 @@ export type ProgramState = "idle" | "stale" | "queued" | "running" | "failed" | 
  * `target` is what `simulate` takes as `program`. `seconds` is wall-clock time, null before the first run.
  * `stale`: something that the run depended on changed since this verdict; `because` says what, and `was` what
  * the verdict was. Without `hasReference` there is nothing to compare with; such a program is no test.
+ * `provisional`: the run goes on, and may make this verdict worse; what it comes to always follows.
  */
 export interface ProgramStatus {
   readonly name: string;
@@ -183,6 +218,26 @@ export interface ProgramStatus {
   readonly was?: ProgramState;
   readonly because?: string;
   readonly mismatch?: Mismatch;
+  readonly provisional?: boolean;
+}
+
+/**
+ * How fast one program is, as `stepsmith/timing` reports it; `range` is its head.
+ *
+ * `cycles` is null where there are none: it was never timed, or it stopped. `stale`: the figures are those of an
+ * earlier text, or of another chip, which `because` says. `message` says why it is not timed, or where it stopped.
+ */
+export interface ProgramTiming {
+  readonly name: string;
+  readonly range: PlainRange;
+  readonly state: TimingState;
+  readonly engine: TimingEngine;
+  readonly message: string;
+  readonly cycles: number | null;
+  readonly stale: boolean;
+  readonly headline: string;
+  readonly figures: readonly TimingFigure[];
+  readonly because?: string;
 }
 
 /** One argument: `text` as `--input` takes it behind `=`, where it comes from, and whether that is open. */
@@ -246,10 +301,24 @@ export interface SimulatorParams {
 export type SimulatorState = "off" | "starting" | "ready" | "missing" | "failed" | "untrusted";
 
 /**
+ * Argument of `stepsmith.server.sizes`: a function, by a `line` or a `range`, and what its user says of it.
+ *
+ * `inputs` are texts such as `x=m k`; `dims` binds sizes.
+ */
+export interface SizesOrder {
+  readonly uri: string;
+  readonly line?: number;
+  readonly range?: PlainRange;
+  readonly inputs?: readonly string[];
+  readonly dims?: Readonly<Record<string, number>>;
+}
+
+/**
  * One verified program and what it costs, at the `sizes`; of one for a function its whole file, too (`text`).
  *
  * `layout` says in words how its values stream, `layers` of how many a network consists. `traffic_ratio` is
- * off-chip traffic over the compulsory: each input and output once.
+ * off-chip traffic over the compulsory: each input and output once. In an editor `timing` says what it takes on the
+ * chip, `cycles` where it comes to its end.
  */
 export interface Solution {
   readonly impl: string;
@@ -265,6 +334,99 @@ export interface Solution {
   readonly proposer?: string;
   readonly layers?: number;
   readonly distinct_layers?: number;
+  readonly cycles?: number;
+  readonly timing?: string;
+}
+
+/** Argument of `stepsmith.server.stopWriting`: the number of an order; without one, all are stopped. */
+export interface StopOrder {
+  readonly id?: number;
+}
+
+/** Answer to it: how many orders were stopped, or what is wrong with the argument. */
+export interface Stopped {
+  readonly stopped: number;
+  readonly message?: string;
+}
+
+/** Argument of `stepsmith.server.synthesize`; `apply` has the server create the file of the best program. */
+export interface SynthesizeOrder extends SizesOrder, WritingOptions {
+  readonly emit?: "python" | "task";
+  readonly apply?: boolean;
+}
+
+/** Answer to it: the document's text with that program, or why there is none. */
+export interface TextWithImpl {
+  readonly text: string;
+  readonly message: string;
+}
+
+/**
+ * Answer to `stepsmith/timeline`: what each unit of a program did when, in Chrome's trace format.
+ *
+ * `lines` are those of the units in order, from 1; 0 for what no operator stands for. `problem` says why there is
+ * nothing to show; `trace` is null then.
+ */
+export interface TimelineResult {
+  readonly program: string;
+  readonly chip: string;
+  readonly cycles: number;
+  readonly stopped: boolean;
+  readonly lines: readonly number[];
+  readonly trace: unknown;
+  readonly problem: string;
+}
+
+export type TimingEngine = "exact" | "fluid";
+
+/** What stands behind an operator; `detail` is Markdown for a hover. */
+export interface TimingFigure {
+  readonly position: PlainPosition;
+  readonly label: string;
+  readonly mark: FigureMark;
+  readonly detail: string;
+}
+
+/**
+ * Parameters of `stepsmith/timing`: all programs of one document, each time in full.
+ *
+ * `chip` is the one in force, `origin` who chose it ("" for the default), `problem` why it cannot be used.
+ */
+export interface TimingParams {
+  readonly uri: string;
+  readonly version: number | null;
+  readonly chip: string;
+  readonly origin: string;
+  readonly problem: string;
+  readonly programs: readonly ProgramTiming[];
+}
+
+export type TimingState = "timed" | "timing" | "outdated" | "stopped" | "untimed";
+
+/** Argument of `stepsmith.server.write`; `apply` has the server put the best program into the document. */
+export interface WriteOrder extends WritingOptions {
+  readonly uri: string;
+  readonly apply?: boolean;
+}
+
+/**
+ * What whoever wants programs may say besides; None is left to the proposer, see its line of the registry.
+ *
+ * `proposer` is a name of `stepcore.jobs.proposers.PROPOSERS`. At most so many `solutions`, in `seconds`
+ * for all of them; `samples` are candidates of a search, or answers of a model. A model corrects each answer
+ * `repair` times; `model` is its name, `price` what it costs. The worker looks into `price` and
+ * `answers_without_program` (`stepcore.settings.config`).
+ */
+export interface WritingOptions {
+  readonly proposer?: string;
+  readonly solutions?: number;
+  readonly seconds?: number;
+  readonly seed?: number;
+  readonly samples?: number;
+  readonly repair?: number;
+  readonly model?: string;
+  readonly price?: readonly unknown[];
+  readonly answers_without_program?: number;
 }
 
 /** Parameters of `stepsmith/writing`. The last one of an order is `done`, `failed` or `cancelled`. */

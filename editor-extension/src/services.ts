@@ -8,7 +8,7 @@
 import type * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 
-import type { GraphResult, PlainPosition, SimulationParams, SimulatorParams } from "./server";
+import type { GraphResult, PlainPosition, SimulationParams, SimulatorParams, TimingParams } from "./server";
 
 /** Parameters of the request `stepsmith/graph`: the program at `position`, or by name, or the first one. */
 export interface GraphParams {
@@ -37,6 +37,7 @@ export interface Services {
   /** Stop one program's run, a document's runs, or all of them. */
   cancel(uri?: vscode.Uri, program?: string): Promise<void>;
   readonly onSimulation: vscode.Event<SimulationParams>;
+  readonly onTiming: vscode.Event<TimingParams>;
   readonly onSimulator: vscode.Event<SimulatorParams | undefined>;
   /** The last `stepsmith/simulator` of the running server, or what hinders the simulation of this document. */
   simulator(uri?: vscode.Uri): SimulatorParams | undefined;

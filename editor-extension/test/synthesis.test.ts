@@ -5,8 +5,9 @@ import { afterEach, beforeEach, test } from "node:test";
 import * as vscode from "vscode";
 
 import type { Server } from "../src/client";
+import { FOR_FUNCTIONS } from "../src/proposers";
 import { Asking } from "../src/writing/asking";
-import { strengths, summary } from "../src/writing/labels";
+import { label, strengths, summary } from "../src/writing/labels";
 import { Orders } from "../src/writing/orders";
 import { isAtImpl, isOffered, type Lines, nameAt } from "../src/writing/places";
 import { Proposals } from "../src/writing/proposals";
@@ -200,6 +201,10 @@ test("what a program is best at is told where it is better than all others", () 
   const other = { ...SOLUTION, operators: 2, off_chip_bytes: 4, on_chip_bytes: null, streaming_degree: 0.999 };
   assert.equal(strengths(SOLUTION, [SOLUTION, other]), "fewest operators");
   assert.equal(strengths(other, [SOLUTION, other]), "least off-chip traffic");
+  const timed = [{ ...SOLUTION, cycles: 1200 }, { ...other, cycles: 900 }] as const;
+  assert.equal(strengths(timed[1], timed), "fewest cycles, least off-chip traffic");
+  assert.equal(label(timed[0]), "1 operator, 1,200 cycles");
+  assert.match(summary({ ...SOLUTION, timing: "stops at cycle 46: depth 16 of direct cures it" }), /^stops at cycle 46: depth 16/);
   assert.equal(strengths(SOLUTION, [SOLUTION]), "");
   assert.equal(
     summary({ ...other, traffic_ratio: 60.2 }),
@@ -334,6 +339,17 @@ test("a language model is asked for as long as the setting says", async () => {
   await synthesizeWithModel();
   assert.deepEqual(asked.map(({ proposer, seconds }) => [proposer, seconds]), [["model", 33]]);
   assert.equal(world.files.get(FILE), "# a program\n");
+});
+
+test("who writes is what the setting says, or who was picked of all proposers", async () => {
+  world.settings = { ...LOCAL, "synthesize.proposer": "lower" };
+  await synthesize();
+  for (const { name } of FOR_FUNCTIONS) {
+    world.picks = [name];
+    await vscode.commands.executeCommand("stepsmith.synthesizeWith");
+  }
+  const who = asked.map(({ proposer, seconds }) => [proposer, seconds]);
+  assert.deepEqual(who, [["lower", undefined], [undefined, undefined], ["lower", undefined], ["search", 60], ["model", 60]]);
 });
 
 test("nothing is asked of a model that is not there, not allowed, or in a folder without trust", async () => {

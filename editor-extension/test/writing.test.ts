@@ -6,6 +6,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import * as vscode from "vscode";
 
 import type { Server } from "../src/client";
+import { FOR_TASKS } from "../src/proposers";
 import { Asking } from "../src/writing/asking";
 import { Consent } from "../src/writing/consent";
 import { Models, type Target } from "../src/writing/models";
@@ -111,6 +112,29 @@ test("a server that is lost ends the progress, with a reason", async () => {
   server.changed.fire(undefined);
   await done;
   assert.deepEqual(world.messages, ["Stepsmith found no program: the language server ended"]);
+});
+
+test("who writes is what the setting says, or who was picked of all proposers", async () => {
+  const order = async (command: string): Promise<string | undefined> => {
+    server.sent.length = 0;
+    const done = vscode.commands.executeCommand(command);
+    await turn();
+    server.end({ state: "cancelled" });
+    await done;
+    return /"proposer":"(\w+)"/.exec(server.sent[0] ?? "")?.[1];
+  };
+  assert.equal(await order("stepsmith.writeImpl"), "search");
+  world.settings = { "model.baseUrl": "http://127.0.0.1:1/v1", "model.name": "tiny", "write.proposer": "model" };
+  assert.equal(await order("stepsmith.writeImpl"), "model");
+  world.settings = { ...world.settings, "write.proposer": "oracle" };
+  assert.equal(await order("stepsmith.writeImpl"), "search");
+  for (const { name } of FOR_TASKS) {
+    world.picks = [name];
+    assert.equal(await order("stepsmith.writeImplWith"), name);
+    assert.deepEqual(world.lists.at(-1), FOR_TASKS.map((each) => each.name));
+  }
+  world.picks = ["nobody"];
+  assert.equal(await order("stepsmith.writeImplWith"), undefined);
 });
 
 test("cancelling stops the order, and says nothing more", async () => {

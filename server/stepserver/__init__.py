@@ -3,5 +3,3 @@
 A thin layer: a handler fetches a document, asks :mod:`stepcore.ide`, converts the answer. It never imports torch;
 programs are simulated by worker processes of :mod:`stepcore.jobs`. :mod:`stepserver.app` lists all that it offers.
 """
-
-from __future__ import annotations

@@ -23,7 +23,7 @@ from stepserver.projects import Projects
 from stepserver.workspace import Workspace
 
 if TYPE_CHECKING:
-    from stepcore.check.programs import AffineRule
+    from stepcore.jobdata.choices import AffineRule
 
 # Characters of text whose analyses are kept, at about 120 bytes each; what was not asked for the longest time goes
 # first, and comes back when it is needed. (1,000 lines have about 40,000.)

@@ -90,6 +90,7 @@ FEATURES: Final = (
     Feature(types.TEXT_DOCUMENT_FOLDING_RANGE, "language:folding"),
     Feature(types.TEXT_DOCUMENT_CODE_LENS, "programs:code_lens"),
     Feature("stepsmith/graph", "programs:graph"),
+    Feature("stepsmith/timeline", "programs:timeline"),
     Feature("stepsmith/status", "programs:status"),
 )
 # Registered only for a client that pulls; offered to another it would get findings twice.
@@ -101,6 +102,7 @@ PULL: Final = Feature(
 )
 COMMANDS: Final = {
     "stepsmith.server.simulate": "programs:simulate",
+    "stepsmith.server.time": "programs:time",
     "stepsmith.server.cancel": "programs:cancel",
     "stepsmith.server.analyze": "programs:analyze",
     "stepsmith.server.write": "writing:write",

@@ -113,6 +113,7 @@ def markdown(text: str) -> types.MarkupContent:
     return types.MarkupContent(types.MarkupKind.Markdown, text)
 
 
+@lru_cache(maxsize=256)  # of the language's names, which each list of proposals shows
 def plain(text: str) -> str:
     """Return Markdown without its marks, for a client that would show them."""
     return _MARKS.sub("", _SECTION.sub(r"\1 (stepsmith explain \2)", text))
@@ -134,6 +135,14 @@ class Converter:
         """Return the range of a span, in whichever text it is."""
         located = self.locate(span)
         return located[1] if located is not None else types.Range(types.Position(0, 0), types.Position(0, 0))
+
+    def corners(self, span: Span) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return line and character of both ends of a span, for what is asked of each program at each edit."""
+        part = self.module.part(span)
+        if part is None:
+            return (0, 0), (0, 0)
+        source, inner = part[0].source, part[1]
+        return self._codec.place(source, inner.start), self._codec.place(source, inner.end)
 
     def location(self, span: Span) -> types.Location | None:
         """Return the location of a span."""

@@ -110,13 +110,18 @@ class Module:
 
     def locate(self, span: Span, codec: Codec) -> tuple[Text, types.Range] | None:
         """Return the text that ``span`` starts in, and its range there."""
+        found = self.part(span)
+        return None if found is None else (found[0], codec.range(found[0].source, found[1]))
+
+    def part(self, span: Span) -> tuple[Text, Span] | None:
+        """Return the text that ``span`` starts in, and what of it lies there."""
         if not self.texts:
             return None
         if not self.is_notebook:
-            return self.texts[0], codec.range(self.texts[0].source, span)
+            return self.texts[0], span
         index = max(i for i, start in enumerate(self.starts) if start <= span.start or i == 0)
         text, start = self.texts[index], self.starts[index]
-        return text, codec.range(text.source, Span(span.start - start, min(span.end - start, len(text.source.text))))
+        return text, Span(span.start - start, min(span.end - start, len(text.source.text)))
 
 
 def without_magics(text: str) -> str:

@@ -16,7 +16,8 @@ log = logging.getLogger(__name__)
 VARIABLE: Final = "STEPSMITH_SERVER_MEMORY"
 _HEADROOM: Final = 1024
 
-_REMEMBERING: Final = ("stepcore.", "urllib.parse")  # modules with caches of texts, types and URIs
+# Modules with caches of texts, types and URIs.
+_REMEMBERING: Final = ("stepcore.", "stepserver.convert", "urllib.parse")
 # Objects that are new and not freed. One edit leaves about a thousand; to look through many takes 10 ms and more, so
 # that is left to `sweep` unless they become too many before there is time for it.
 _MANY: Final = 50_000
@@ -46,7 +47,9 @@ def settle() -> None:
 
     To look at it now would take 0.1 s, just when the first requests arrive; the start leaves little garbage.
     """
-    gc.freeze()
+    from stepcore.system.collector import keep_out
+
+    keep_out()
     gc.set_threshold(_MANY, 20, 20)
     gc.enable()
 

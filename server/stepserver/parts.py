@@ -21,14 +21,17 @@ from stepserver.workspace import Workspace
 if TYPE_CHECKING:
     from stepcore.findings.diagnostics import Diagnostic
     from stepcore.ide.analysis import Analysis
+    from stepcore.jobdata.writing import FunctionRequest, ProposeRequest, Solution
     from stepserver.analyses import Analyses
     from stepserver.convert import Converter
     from stepserver.documents import Documents, Module
     from stepserver.findings import Findings
     from stepserver.notebooks import Notebooks
     from stepserver.projects import Projects
-    from stepserver.simulation import Simulation
+    from stepserver.simulation import Around, Simulation
     from stepserver.simulators import Simulators
+    from stepserver.timers import Timers
+    from stepserver.timing import TimingStatus
     from stepserver.watch import FileWatch
     from stepserver.writing import Writing
 
@@ -105,19 +108,45 @@ class Parts:
     @cached_property
     def simulation(self) -> Simulation:
         """The status of each program."""
-        from stepserver.simulation import Around, Simulation
+        from stepserver.simulation import Simulation
 
-        around = Around(
+        return Simulation(self._around, self.simulators, self.watch.follow)
+
+    @cached_property
+    def timers(self) -> Timers:
+        """The process that times programs."""
+        from stepserver.timers import Timers
+
+        return Timers(self.workspace)
+
+    @cached_property
+    def timing(self) -> TimingStatus:
+        """How fast each program is."""
+        from stepserver.timing import TimingStatus
+
+        return TimingStatus(self._around, self.timers, self.loop, self.watch.follow)
+
+    @cached_property
+    def _around(self) -> Around:
+        from stepserver.simulation import Around
+
+        return Around(
             self.workspace, self.documents, self.projects, self.analyses, self.findings, self.editor, self.reporter
         )
-        return Simulation(around, self.simulators, self.watch.follow)
 
     @cached_property
     def writing(self) -> Writing:
         """Programs that are being written."""
         from stepserver.writing import Writing
 
-        return Writing(self.workspace, self.documents, self.editor, self.reporter)
+        return Writing(self.workspace, self.documents, self.editor, self.reporter, self._ranked)
+
+    async def _ranked(
+        self, module: Module, request: ProposeRequest | FunctionRequest, solutions: tuple[Solution, ...]
+    ) -> tuple[Solution, ...]:
+        from stepserver.ranking import ranked
+
+        return await ranked(self.timing, module, request, solutions)
 
     def has(self, name: str) -> bool:
         """Return whether a part was made already."""
@@ -131,7 +160,7 @@ class Parts:
 
     def close(self) -> None:
         """Leave no process behind."""
-        for name in ("simulators", "writing", "watch", "analyses"):
+        for name in ("simulators", "timers", "writing", "watch", "analyses"):
             if self.has(name):
                 self.reporter.run(f"closing the {name}", getattr(self, name).close)
 
@@ -153,6 +182,8 @@ class Parts:
                 self.findings.changed(module)
                 if self.has("simulation"):
                     self.simulation.show(module)
+        if self.has("timing"):
+            self.timing.look_again()
 
     def _changed(self, module: Module) -> None:
         """The text of a module changed."""
@@ -166,6 +197,8 @@ class Parts:
         self.projects.close(module)
         self._forgot(len(module.source.text), _RELEASE_SECONDS)
         self.simulation.close(module)
+        if self.has("timing"):
+            self.timing.close(module)
         for text in module.texts:
             self.findings.clear(text.uri)
 
@@ -177,11 +210,14 @@ class Parts:
 
     def _findings_of_runs(self, module: Module, analysis: Analysis) -> list[Diagnostic]:
         """Return what simulations found; the first findings do not wait for the import of what runs them."""
-        return self.simulation.diagnostics(module, analysis) if self.has("simulation") else []
+        found = self.simulation.diagnostics(module, analysis) if self.has("simulation") else []
+        return found + self.timing.diagnostics(module, analysis) if self.has("timing") else found
 
     def _look_again(self) -> None:
         """Files that runs have read may have changed."""
         self.simulation.look_again()
+        if self.has("timing"):
+            self.timing.look_again()
 
     # -- memory ------------------------------------------------------------------------------------------------------
 

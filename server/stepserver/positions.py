@@ -26,13 +26,17 @@ class Codec:
             return len(text)
         return sum(self._width(character) for character in text)
 
-    def position(self, source: SourceFile, offset: int) -> types.Position:
-        """Return the position of an offset."""
+    def place(self, source: SourceFile, offset: int) -> tuple[int, int]:
+        """Return line and character of an offset."""
         line, column = source.line_col(offset)
         if not source.is_ascii and self.encoding != "utf-32":
             start = source.line_starts[line]
             column = self.units(source.text[start : start + column])
-        return types.Position(line, column)
+        return line, column
+
+    def position(self, source: SourceFile, offset: int) -> types.Position:
+        """Return the position of an offset."""
+        return types.Position(*self.place(source, offset))
 
     def range(self, source: SourceFile, span: Span) -> types.Range:
         """Return the range of a span."""

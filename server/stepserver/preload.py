@@ -97,12 +97,15 @@ def rest(parts: Parts, protocol: Protocol) -> Iterator[None]:
     parts.simulators.changed()
     yield
     from stepcore.ide import features
+    from stepcore.ide.lasting import lasting
 
     yield
     from stepserver.handlers import diagnostics, language, programs  # noqa: F401 - so that no first request is slow
 
     yield
     analyze(_TASK, "start.step.yaml")
+    yield
+    lasting()
     yield
     analysis = analyze(_EXAMPLE, "start.py")
     module = Module(_URI, "start.py", [Text(_URI, "python", 1, analysis.source)])

@@ -42,7 +42,11 @@ async def trust(parts: Parts, is_trusted: bool) -> None:
         parts.workspace.is_trusted = is_trusted
         if not is_trusted:
             parts.simulation.cancel()
+            if parts.has("timers"):
+                await parts.timers.reset()
         await restart_workers(parts)
+        if is_trusted or parts.has("timing"):
+            parts.timing.look_again()
 
 
 async def use_interpreter(parts: Parts, folder: str | None, path: str | None) -> None:

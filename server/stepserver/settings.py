@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 if TYPE_CHECKING:  # settings are read before the language is loaded
+    from stepcore.jobdata.choices import AffineRule
     from stepcore.settings.config import Config
     from stepcore.settings.limits import InForce
 
@@ -23,12 +24,16 @@ SECTION: Final = "stepsmith"
 class Settings:
     """One consistent set of settings. None: the project's configuration decides."""
 
-    affine: Literal["strict", "paper"] | None = None
+    affine: AffineRule | None = None
     run: Run = "onSave"
     seconds: float | None = None
     memory: int | None = None  # MiB
     network: bool | None = None
     inlay_hints: bool = True
+    timing: bool = True
+    timing_inlay: bool = True
+    timing_lens: bool = True
+    timing_hw: str | None = None
     interpreter: str | None = None
 
 
@@ -45,6 +50,10 @@ def read_settings(section: object) -> Settings:
         memory=None if (memory := _number(found, "simulation.memory")) is None else max(64, int(memory)),
         network=network if isinstance(network := found.get("simulation.network"), bool) else None,
         inlay_hints=found.get("inlayHints.enabled") is not False,
+        timing=found.get("timing.enabled") is not False,
+        timing_inlay=found.get("timing.inlay") is not False,
+        timing_lens=found.get("timing.lens") is not False,
+        timing_hw=_text(found, "timing.hw"),
         interpreter=_text(found, "interpreter"),
     )
 

@@ -3,13 +3,14 @@
 Every view of the client follows the rows that :meth:`Simulation.rows` makes. A verdict belongs to what its run depended
 on (see :class:`ProgramRun`): the text, the environment, the files that were read. When one of them differs, it is
 stale; an edit elsewhere in the file, or one that only moves the program, leaves it as it is. Each run ends in a
-terminal state, whatever happens to it.
+terminal state, whatever happens to it. A verdict is shown as soon as it is decided, and is provisional until the run
+ends: then it is what the run came to, and nothing of it remains where the run came to no end.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -20,7 +21,7 @@ from stepcore.findings.diagnostics import Diagnostic
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.results import failure_diagnostics, mismatch_text, number_text, output_span, run_diagnostics
 from stepcore.jobdata.editor import Mismatch, PlainPosition, PlainRange, ProgramState, ProgramStatus, SimulationParams
-from stepcore.jobdata.programs import AnswerFile, SimulateRequest, SimulateResult, VerdictRow
+from stepcore.jobdata.programs import AnswerFile, Decided, SimulateRequest, SimulateResult, VerdictRow
 from stepcore.jobs import JobError
 from stepserver.analyses import Analyses
 from stepserver.documents import Documents, Module
@@ -55,7 +56,8 @@ class Environment:
 class ProgramRun:
     """The last run of one program, or the one that is going on.
 
-    ``fingerprint``, ``environment`` and ``files`` (with their marks) are what it depends on.
+    ``fingerprint``, ``environment`` and ``files`` (with their marks) are what it depends on. ``provisional``: state and
+    verdict are what was decided so far.
     """
 
     fingerprint: str
@@ -63,6 +65,8 @@ class ProgramRun:
     state: ProgramState = "queued"
     message: str = ""
     seconds: float | None = None
+    provisional: bool = False
+    verdict: VerdictRow | None = None
     result: SimulateResult | None = None
     failure: JobError | None = None
     task: asyncio.Task[None] | None = None
@@ -70,8 +74,13 @@ class ProgramRun:
     before: ProgramRun | None = field(default=None, repr=False)  # while it is going on: the last that ended
 
     @property
+    def is_going_on(self) -> bool:
+        """Whether its end is to come."""
+        return self.state in BUSY or self.provisional
+
+    @property
     def ended(self) -> ProgramRun | None:
-        """The newest run that came to an end."""
+        """The newest run that came to an end, or to a verdict."""
         return self.before if self.state in BUSY else self
 
 
@@ -99,6 +108,7 @@ class Simulation:
         self._simulators = simulators
         self._runs: dict[str, dict[str, ProgramRun]] = {}  # by module, by program
         self._sent: dict[str, tuple[ProgramStatus, ...]] = {}
+        self._unrun: dict[str, dict[Hashable, ProgramStatus]] = {}  # rows of programs without runs, by all they show
         self._states: dict[str, Any] = {}
         self._batches = 0  # of programs that are run together, whose file is imported once
         self._reads = FilesRead(follow)
@@ -128,8 +138,17 @@ class Simulation:
         convert = Converter(self._around.workspace, module)
         runs = self._runs.get(module.uri, {})
         outdated = self._outdated(module, analysis, runs)
-        infos = self.programs(analysis)
-        return tuple(self._row(convert, analysis, info, runs.get(info.name), outdated) for info in infos)
+        before = self._unrun.get(module.uri, {})
+        unrun: dict[Hashable, ProgramStatus] = {}
+        rows: list[ProgramStatus] = []
+        for info in self.programs(analysis):  # an edit leaves nearly all of them as they were
+            run, corners = runs.get(info.name), convert.corners(info.head)
+            key = info.name, info.target, info.has_reference, info.is_runnable, corners
+            row = before.get(key) or _unrun_row(info, corners)
+            unrun[key] = row
+            rows.append(row if run is None else self._run_row(convert, analysis, info, row, run, outdated))
+        self._unrun[module.uri] = unrun
+        return tuple(rows)
 
     def diagnostics(self, module: Module, analysis: Analysis) -> list[Diagnostic]:
         """Return the findings of the last runs, of those that hold for the present text."""
@@ -140,8 +159,8 @@ class Simulation:
         found: list[Diagnostic] = []
         for info in self.programs(analysis):
             run = self._holding(runs.get(info.name), info, outdated)
-            if run is not None and run.result is not None:
-                found.extend(run_diagnostics(analysis, info.name, run.result.verdict))
+            if run is not None:
+                found.extend(run_diagnostics(analysis, info.name, run.verdict))
             if run is not None and run.failure is not None:
                 error = run.failure
                 node = error.detail.get("node")
@@ -191,30 +210,26 @@ class Simulation:
         last = None if run is None else run.ended
         return last if last is not None and last.state != "cancelled" and not outdated(last, info) else None
 
-    def _row(
-        self, convert: Converter, analysis: Analysis, info: ProgramInfo, run: ProgramRun | None, outdated: Outdated
-    ) -> ProgramStatus:
-        row = ProgramStatus(
-            info.name, info.target, plain_range(convert.range(info.head)), info.has_reference,
-            "idle" if info.is_runnable else "norun", "" if info.is_runnable else "the program has errors",
-            seconds=None, stale=False,
-        )  # fmt: skip
-        if run is None:
-            return row
+    @staticmethod
+    def _run_row(
+        convert: Converter, analysis: Analysis, info: ProgramInfo, row: ProgramStatus, run: ProgramRun,
+        outdated: Outdated,
+    ) -> ProgramStatus:  # fmt: skip
+        """Return ``row``, that of the program without a run, with what its last run found."""
         last = run.ended
         why = "" if last is None else outdated(last, info)
         row = replace(row, stale=bool(why))
         if run is not last:
             row = replace(row, state=run.state, message=run.message)
         elif info.is_runnable or not why:
-            row = replace(row, state=run.state, message=run.message, seconds=run.seconds)
+            row = replace(row, state=run.state, message=run.message, seconds=run.seconds, provisional=run.provisional)
             if why:
                 row = replace(row, state="stale", was=run.state, because=why)
         mismatch = None if why else _mismatch(last)
         if mismatch is None:
             return row
         place = output_span(analysis, info.name, mismatch.output)
-        area = None if place is None else plain_range(convert.range(place))
+        area = None if place is None else plain_range(convert.corners(place))
         return replace(row, mismatch=replace(mismatch, range=area))
 
     # -- what happens -------------------------------------------------------------------------------------------
@@ -227,7 +242,7 @@ class Simulation:
         infos = self.programs(analysis)
         if runs is not None:
             names = {info.name for info in infos}
-            for name in [name for name in runs if name not in names and runs[name].state not in BUSY]:
+            for name in [name for name in runs if name not in names and not runs[name].is_going_on]:
                 del runs[name]
         self.show(module, analysis)
         if infos and module.is_file and not module.is_notebook:
@@ -247,7 +262,7 @@ class Simulation:
             return
         self._sent[module.uri] = rows
         self._around.editor.tell(PROGRAMS, SimulationParams(module.uri, module.version, rows))
-        states = [(row.name, row.state, row.message, row.stale) for row in rows]
+        states = [(row.name, row.state, row.message, row.stale, row.provisional) for row in rows]
         if states != self._states.get(module.uri):
             self._states[module.uri] = states
             self._around.editor.refresh(types.WORKSPACE_CODE_LENS_REFRESH)
@@ -273,7 +288,7 @@ class Simulation:
         outdated = self._outdated(module, analysis, runs)
         for info in infos:
             run = runs.get(info.name)
-            if run is not None and run.state in BUSY:
+            if run is not None and run.is_going_on:
                 if not outdated(run, info):
                     continue
                 self._stop(run)
@@ -313,7 +328,7 @@ class Simulation:
         """Forget a closed module."""
         for run in self._runs.get(module.uri, {}).values():
             self._stop(run)
-        for known in (self._runs, self._sent, self._states):
+        for known in (self._runs, self._sent, self._unrun, self._states):
             known.pop(module.uri, None)
 
     def _held(self, module: Module) -> tuple[Settings, Project]:
@@ -323,7 +338,7 @@ class Simulation:
     # -- one run --------------------------------------------------------------------------------------------------
 
     def _stop(self, run: ProgramRun) -> bool:
-        if run.state not in BUSY or run.task is None:
+        if not run.is_going_on or run.task is None:
             return False
         run.task.cancel()
         return True
@@ -358,29 +373,46 @@ class Simulation:
             run.state = "running"
             self.show(module)
 
+        def decided(news: Decided) -> None:
+            self._decide(module, run, news)
+
         settings, project = self._held(module)
         seconds = limits_of(settings, project.config).seconds
         try:
-            self._finish(run, await simulator.run(request, seconds, started))
+            self._finish(run, await simulator.run(request, seconds, started, decided))
         except JobError as error:
+            run.verdict = None
             run.files = self._reads.taken(error.detail.get("reads"))
             if about(error.code).phase is Phase.SET_UP:
                 # The simulator's status says what is missing; the program may be right.
                 run.state, run.message = "error", "there is no simulator: PyTorch or its Python is missing"
                 return
-            run.state, run.message = "error", f"{error.code} {error.message}"
-            run.failure = error
+            run.failure = _unexamined(error) if run.provisional else error
+            run.state, run.message = "error", f"{error.code} {run.failure.message}"
         except asyncio.CancelledError:
+            run.verdict = None
             run.state, run.message = "cancelled", "cancelled"
         except Exception as error:  # noqa: BLE001 - a mistake of ours must not leave a run that never ends
+            run.verdict = None
             run.state, run.message = "error", "Stepsmith failed; see the output"
             self._around.reporter.crash("simulation", error)
         finally:
-            run.before = None
-            self._ended(module)
+            run.before, run.provisional = None, False
+            self._news(module)
+
+    def _decide(self, module: Module, run: ProgramRun, news: Decided) -> None:
+        """Show the verdict of a run that goes on; one that was told already, or of a run that is over, is none."""
+        if run.state != "running":
+            return
+        run.verdict, run.provisional = news.verdict, True
+        run.files = self._reads.taken(news.reads)
+        run.state, run.message = verdict_state(news.verdict), verdict_text(news.verdict)
+        if run.state == "passed":
+            run.message += "; it is still examined what that is worth"
+        self._news(module)
 
     def _finish(self, run: ProgramRun, result: SimulateResult) -> None:
-        verdict = result.verdict
+        verdict = run.verdict = result.verdict
         run.result, run.seconds = result, result.seconds
         run.files = self._reads.taken(result.reads)
         if verdict is None:
@@ -388,11 +420,17 @@ class Simulation:
             return
         run.state, run.message = verdict_state(verdict), verdict_text(verdict)
 
-    def _ended(self, module: Module) -> None:
+    def _news(self, module: Module) -> None:
         self.serial += 1
         if self._around.documents.is_open(module):
             self.show(module)
             self._around.findings.changed(module)
+
+
+def _unexamined(error: JobError) -> JobError:
+    """Return how a run failed after its verdict was decided: that verdict does not stand."""
+    text = f"{error.message}; until then the verdict was decided, but not examined to its end"
+    return JobError(error.code, text, error.detail, error.trace)
 
 
 def verdict_state(verdict: VerdictRow) -> ProgramState:
@@ -418,14 +456,22 @@ def verdict_text(verdict: VerdictRow) -> str:
 
 def _mismatch(run: ProgramRun | None) -> Mismatch | None:
     """Return the first difference for views of the client; numbers as texts."""
-    verdict = None if run is None or run.result is None else run.result.verdict
+    verdict = None if run is None else run.verdict
     found = None if verdict is None else verdict.mismatch
     if found is None or verdict is None or verdict.functional.ok:
         return None
     return Mismatch(found.output, found.component, found.index, number_text(found.expected), number_text(found.got))
 
 
-def plain_range(area: types.Range) -> PlainRange:
+def _unrun_row(info: ProgramInfo, corners: tuple[tuple[int, int], tuple[int, int]]) -> ProgramStatus:
+    return ProgramStatus(
+        info.name, info.target, plain_range(corners), info.has_reference,
+        "idle" if info.is_runnable else "norun", "" if info.is_runnable else "the program has errors",
+        seconds=None, stale=False,
+    )  # fmt: skip
+
+
+def plain_range(corners: tuple[tuple[int, int], tuple[int, int]]) -> PlainRange:
     """Return a range for our own messages."""
-    start, end = area.start, area.end
-    return PlainRange(PlainPosition(start.line, start.character), PlainPosition(end.line, end.character))
+    start, end = corners
+    return PlainRange(PlainPosition(*start), PlainPosition(*end))

@@ -21,14 +21,15 @@ from stepcore.findings.codes import Phase, about
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobdata.editor import SimulatorAction, SimulatorParams, SimulatorState
 from stepcore.jobdata.kinds import JobKind, Request, Result
-from stepcore.jobdata.programs import ABOUT, SIMULATE, SimulateRequest, SimulateResult
-from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.jobdata.programs import ABOUT, SIMULATE, Decided, SimulateNews, SimulateRequest, SimulateResult
+from stepcore.jobs import JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.effort import CEILING
 from stepcore.system.file_marks import mark_of
 from stepserver.client import Client
 from stepserver.documents import Module
 from stepserver.editor import Editor
 from stepserver.guard import Reporter
+from stepserver.pools import OwnedPool, answer_of
 from stepserver.projects import Projects
 from stepserver.reads import kept
 from stepserver.settings import limits_of
@@ -66,7 +67,7 @@ class Simulator:
         self.memory = memory
         self._network = network
         self.status = Status("starting", "the simulator starts", interpreter=interpreter)
-        self._pool: Pool | None = None
+        self._pool = OwnedPool(self._make_pool)
         self._turn = asyncio.Lock()
         self._warming: asyncio.Task[Any] | None = None
         self._is_warmed = False
@@ -75,7 +76,7 @@ class Simulator:
     @property
     def worker_pids(self) -> list[int]:
         """Process ids of its workers."""
-        return [] if self._pool is None else self._pool.worker_pids
+        return self._pool.worker_pids
 
     def warm(self, module: Module) -> None:
         """Start the worker for a module in the background, once: the first simulation need not wait for torch."""
@@ -84,8 +85,16 @@ class Simulator:
             about = self._about(isolation_for(Path(module.path), network=self._network))
             self._warming = self._owner.reporter.start("the simulator", about)
 
-    async def run(self, request: SimulateRequest, seconds: float, started: Callable[[], None]) -> SimulateResult:
-        """Simulate one program; calls ``started()`` when its turn comes. Ends in any case.
+    async def run(
+        self,
+        request: SimulateRequest,
+        seconds: float,
+        started: Callable[[], None],
+        decided: Callable[[Decided], None],
+    ) -> SimulateResult:
+        """Simulate one program; calls ``started()`` when its turn comes, and ``decided`` with a verdict on the way.
+
+        Ends in any case.
 
         Raises:
             JobError: it failed, or its limits were reached.
@@ -99,7 +108,7 @@ class Simulator:
                 await self.close()  # it would run what it imported before
             isolation = isolation_for(Path(request.path), network=self._network)
             try:
-                result = await self._submit(SIMULATE, request, seconds, isolation)
+                result = await self._submit(SIMULATE, request, seconds, isolation, verdicts_for(decided))
             except JobError as error:
                 self._kept |= kept(error.detail.get("reads"))
                 raise
@@ -108,30 +117,29 @@ class Simulator:
 
     async def close(self) -> None:
         """Kill what runs; does not block the loop."""
-        pool, self._pool = self._pool, None
         self._kept = {}
-        if pool is not None:
-            await asyncio.get_running_loop().run_in_executor(None, pool.close)
+        await self._pool.close()
 
     def close_now(self) -> None:
         """Kill what runs, and wait for it."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.close()
+        self._pool.close_now()
 
     async def _submit(
-        self, kind: JobKind[Request, Any, Result], request: Request, seconds: float, isolation: Isolation
+        self,
+        kind: JobKind[Request, Any, Result],
+        request: Request,
+        seconds: float,
+        isolation: Isolation,
+        on_progress: Callable[[Any], None] | None = None,
     ) -> Result:
-        job: Job[Result] | None = None
         patience = CEILING * (seconds + _STARTS * START_SECONDS) + _GRACE  # limits count work, not this clock
         try:
             problem = unusable_interpreter(self.interpreter)
             if problem:
                 raise JobError("STEP410", problem, {"action": "select"})
-            if self._pool is None:
-                self._pool = self._make_pool()
-            job = self._pool.submit(kind, request, seconds=seconds, isolation=isolation)
-            value = await asyncio.wait_for(asyncio.wrap_future(job.future), patience)
+            pool = self._pool.started()
+            job = pool.submit(kind, request, seconds=seconds, isolation=isolation, on_progress=on_progress)
+            value = await answer_of(job, patience)
         except TimeoutError:
             raise JobError(
                 "STEP405", f"the simulator gave no answer within {patience:g} s; the simulation was given up"
@@ -141,9 +149,6 @@ class Simulator:
             if about(error.code).phase is Phase.SET_UP:
                 await self.close()  # a worker that lacks something does not notice when it is installed
             raise
-        finally:
-            if job is not None and not (job.future.done() and not job.future.cancelled()):
-                job.cancel()
         if self.status.state != "ready":
             self._set(Status("ready", "the simulator is ready", None, self.interpreter))
         return value
@@ -243,6 +248,17 @@ class Simulators:
         """Kill all workers and wait for it; for the end of the process."""
         for simulator in self:
             simulator.close_now()
+
+
+def verdicts_for(decided: Callable[[Decided], None]) -> Callable[[SimulateNews], None]:
+    """Return what a pool's thread tells of a simulation: verdicts go to ``decided``, in the loop that runs now."""
+    loop = asyncio.get_running_loop()
+
+    def progress(news: SimulateNews) -> None:
+        if isinstance(news, Decided) and not loop.is_closed():
+            loop.call_soon_threadsafe(decided, news)
+
+    return progress
 
 
 def worker_command(interpreter: str, module: str) -> tuple[str, ...]:

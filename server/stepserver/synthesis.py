@@ -16,21 +16,29 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from stepcore.jobdata.editor import News
-from stepcore.jobdata.writing import FUNCTION, SIZES, FunctionRequest, FunctionResult, SizesRequest, WritingProgress
+from stepcore.jobdata.choices import SUFFIXES
+from stepcore.jobdata.editor import News, PlainRange, SizesOrder, SynthesizeOrder
+from stepcore.jobdata.plain import shared
+from stepcore.jobdata.writing import (
+    FUNCTION,
+    SIZES,
+    FunctionRequest,
+    FunctionResult,
+    SizesRequest,
+    WritingOptions,
+    WritingProgress,
+)
 from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS
 from stepserver.client import Client
 from stepserver.documents import Module
 from stepserver.editor import Editor
-from stepserver.writing import Work, mistyped
+from stepserver.writing import Work
 
 if TYPE_CHECKING:
     from stepcore.text.span import SourceFile
 
 TITLE: Final = "Synthesize STeP Program"
 _SECONDS: Final = 120.0  # for one function, the import of PyTorch included, before anybody else is asked
-_FOR_MODELS: Final = ("samples", "repair", "model", "price", "answers_without_program")
-_SUFFIXES: Final = {"python": ".step.py", "task": ".step.yaml"}
 _TORCH: Final = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 _HEAD: Final = re.compile(r"(?:def|class)[ \t]+\w")
 _OWN: Final = ("@step.", "@stepcore.")  # what stands above functions and programs of STeP itself
@@ -78,70 +86,54 @@ def _holds_lines(source: SourceFile, head: int, first: int, last: int) -> bool:
     return all(not line or _margin(line) > margin or line.lstrip().startswith(")") for line in body)
 
 
-def synthesis(module: Module, options: Mapping[str, Any]) -> Work[Any, Any] | str:
-    """Return the work that the options of ``stepsmith.server.synthesize`` ask for, or why there is none."""
+def synthesis(module: Module, order: SynthesizeOrder, root: str) -> Work[Any, Any] | str:
+    """Return the work that ``stepsmith.server.synthesize`` orders, or why there is none.
+
+    ``root`` is the folder of the workspace, whose files may call the function.
+    """
     if module.is_notebook or module.texts[0].language != "python":
         return "programs are synthesized for functions of Python files"
     if not module.is_file:
         return "save this file first: the program refers to its function"
-    problem = _problem(options)
+    proposer = order.proposer or AUTO
+    problem = _problem(order)
+    if not problem and proposer not in FOR_FUNCTIONS:
+        problem = f"proposer has to be one of {', '.join(FOR_FUNCTIONS)}"
+    if not problem and order.seconds is not None and order.seconds <= 0:
+        problem = "seconds has to be more than 0"
     if problem:
         return problem
-    dims, emit, proposer = options.get("dims") or {}, options.get("emit", "python"), options.get("proposer", AUTO)
     entry = BY_NAME.get(proposer)
-    budget = options.get("seconds") or (None if entry is None else entry.seconds)
-    request = FunctionRequest(
-        path=module.path,
-        text=module.texts[0].source.text,
-        selector=_selector(options),
-        trusted=True,  # no work is begun without trust
-        inputs=tuple(options.get("inputs") or ()),
-        dims=dict(dims),
-        root=str(options.get("root") or ""),
-        emit=emit,
-        proposer=proposer,
-        budget=budget,
-        **{name: options[name] for name in _FOR_MODELS if name in options},
-    )
+    budget = order.seconds or (None if entry is None else entry.seconds)
+    options = {**shared(WritingOptions, order), "proposer": proposer, "seconds": budget}
+    request = FunctionRequest(emit=order.emit, **_subject(module, order, root), **options)
+    suffix, dims = SUFFIXES[order.emit], order.dims
     seconds = _SECONDS + (budget or 0.0)
-    return Work(FUNCTION, request, seconds, _progress, lambda found: _result(found, _SUFFIXES[emit], dims))
+    return Work(FUNCTION, request, seconds, _progress, lambda found: _result(found, suffix, dims))
 
 
-def _problem(options: Mapping[str, Any]) -> str:
-    """Return what is wrong with the options; nothing where all are right."""
-    dims, inputs = options.get("dims") or {}, options.get("inputs") or []
-    if not _selector(options):
-        return "the function is missing: give a line or a range"
-    if not isinstance(dims, Mapping) or not all(type(size) is int for size in dims.values()):
-        return 'dims has to hold whole numbers, such as {"M": 64}'
-    if not isinstance(inputs, list | tuple) or not all(isinstance(text, str) for text in inputs):
-        return 'inputs has to be a list of texts, such as "x=m k"'
-    if options.get("emit", "python") not in list(_SUFFIXES):
-        return "emit has to be python or task"
-    problem = mistyped(options)
-    if not problem and options.get("proposer", AUTO) not in FOR_FUNCTIONS:
-        problem = f"proposer has to be one of {', '.join(FOR_FUNCTIONS)}"
-    if not problem and options.get("seconds", 1) <= 0:
-        problem = "seconds has to be more than 0"
-    return problem
-
-
-def finding_sizes(module: Module, options: Mapping[str, Any]) -> Work[Any, Any] | str:
-    """Return the work that the options of ``stepsmith.server.sizes`` ask for, or why there is none."""
+def finding_sizes(module: Module, order: SizesOrder, root: str) -> Work[Any, Any] | str:
+    """Return the work that ``stepsmith.server.sizes`` orders, or why there is none; ``root`` as above."""
     if module.is_notebook or module.texts[0].language != "python" or not module.is_file:
         return "sizes are found for functions of saved Python files"
-    problem = _problem(options)
+    problem = _problem(order)
     if problem:
         return problem
-    request = SizesRequest(
-        path=module.path,
-        text=module.texts[0].source.text,
-        selector=_selector(options),
-        trusted=True,  # no work is begun without trust
-        inputs=tuple(options.get("inputs") or ()),
-        root=str(options.get("root") or ""),
-    )
+    request = SizesRequest(**_subject(module, order, root))
     return Work(SIZES, request, _SECONDS, _progress, lambda found: News(message="", solutions=(), sizes=found))
+
+
+def _problem(order: SizesOrder) -> str:
+    """Return what is wrong with the function that an order names; nothing where it names one."""
+    return "" if _selector(order) else "the function is missing: give a line or a range"
+
+
+def _subject(module: Module, order: SizesOrder, root: str) -> dict[str, Any]:
+    """Return what the requests of both jobs say of the function; no work is begun without trust."""
+    return {
+        "path": module.path, "text": module.texts[0].source.text, "selector": _selector(order), "trusted": True,
+        "inputs": order.inputs, "dims": order.dims, "root": root,
+    }  # fmt: skip
 
 
 async def put_beside(editor: Editor, client: Client, told: News) -> None:
@@ -227,20 +219,17 @@ def _verdict(found: FunctionResult, asked: Mapping[str, int]) -> str:
     return f"computes the same as {found.name} at {text}{more}"
 
 
-def _selector(options: Mapping[str, Any]) -> str:
+def _selector(order: SizesOrder) -> str:
     """Return the lines that a client means, counted from 1; nothing where it names none."""
-    line, area = options.get("line"), options.get("range")
-    if isinstance(line, int):
-        return str(line + 1)
-    try:
-        start, end = (types.Position(**area[key]) for key in ("start", "end"))  # type: ignore[index]
-    except (KeyError, TypeError):
+    if order.line is not None:
+        return str(order.line + 1)
+    if order.range is None:
         return ""
-    first, last = _lines(types.Range(start, end))
+    first, last = _lines(order.range)
     return f"{first + 1}-{last + 1}" if last > first else str(first + 1)
 
 
-def _lines(area: types.Range) -> tuple[int, int]:
+def _lines(area: types.Range | PlainRange) -> tuple[int, int]:
     """Return the first and the last line of a range; one that ends at the start of a line does not include it."""
     first, last = area.start.line, area.end.line
     return first, last - 1 if last > first and area.end.character == 0 else last

@@ -69,7 +69,9 @@ class Framing:
             self._keep(pending[found[1] :], 1)
 
     def _keep(self, rest: bytes, wanted: int) -> None:
-        self._pieces = [rest]
+        self._pieces.clear()  # a new list, be it empty, would keep a megabyte of otherwise free memory
+        if rest:
+            self._pieces.append(rest)
         self._size = len(rest)
         self._wanted = wanted
 

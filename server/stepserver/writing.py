@@ -9,25 +9,35 @@ here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Generic
+from typing import Any, Final, Generic, TypeAlias
 
 from stepcore.isolation import TEXT, Isolation, isolation_for
-from stepcore.jobdata.editor import ModelQuestion, News, OrderState, WritingParams
+from stepcore.jobdata.editor import (
+    ImplOrder,
+    ModelQuestion,
+    News,
+    OrderState,
+    TextWithImpl,
+    WriteOrder,
+    WritingParams,
+)  # fmt: skip
 from stepcore.jobdata.kinds import JobKind, Request, Result
-from stepcore.jobdata.plain import from_plain, to_plain
+from stepcore.jobdata.plain import from_plain, shared, to_plain
 from stepcore.jobdata.writing import (
     PROPOSE,
     FunctionRequest,
     ProposeRequest,
     ProposeResult,
     SizesRequest,
+    Solution,
+    WritingOptions,
     WritingProgress,
 )
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
-from stepcore.jobs.proposers import BY_NAME
+from stepcore.jobs.proposers import BY_NAME, SEARCH
 from stepserver.documents import Documents, Module
 from stepserver.editor import Editor
 from stepserver.guard import Reporter
@@ -39,23 +49,6 @@ WORKER: Final = "stepagents.worker"
 MOST_PARTS: Final = 2000  # layers of a network, for each of which the time of a job counts anew
 _GRACE: Final = 30.0  # seconds that a job has beyond its own limit before its worker is killed
 _MOST_AT_ONCE: Final = 2
-_OPTIONS: Final[dict[str, type | tuple[type, ...]]] = {
-    "proposer": str,
-    "solutions": int,
-    "seconds": (int, float),
-    "seed": int,
-    "samples": int,
-    "repair": int,
-    "model": str,
-    "price": list,  # the worker looks into it
-    "answers_without_program": int,
-}
-
-
-def mistyped(options: Mapping[str, Any]) -> str:
-    """Return which option of an order has a value of the wrong type; nothing where all are right."""
-    wrong = [name for name, kind in _OPTIONS.items() if name in options and not isinstance(options[name], kind)]
-    return f"the option {wrong[0]} has a value of the wrong type" if wrong else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +85,19 @@ def _isolation(request: FunctionRequest | SizesRequest | ProposeRequest) -> Isol
     return Isolation("user") if entry is not None and entry.asks else TEXT
 
 
+# Puts the best of several programs first, which were written for a module by a request.
+Rank: TypeAlias = (
+    "Callable[[Module, ProposeRequest | FunctionRequest, tuple[Solution, ...]], Awaitable[tuple[Solution, ...]]]"
+)
+
+
 class Writing:
     """All orders of this server, and the workers that carry them out: one pool for each interpreter."""
 
-    def __init__(self, workspace: Workspace, documents: Documents, editor: Editor, reporter: Reporter) -> None:
+    def __init__(
+        self, workspace: Workspace, documents: Documents, editor: Editor, reporter: Reporter, rank: Rank
+    ) -> None:
+        self._rank = rank
         self._workspace = workspace
         self._documents = documents
         self._editor = editor
@@ -109,25 +111,18 @@ class Writing:
         """Process ids of the workers."""
         return [pid for pool in self._pools.values() for pid in pool.worker_pids]
 
-    def write(self, module: Module, text: str, options: dict[str, Any]) -> tuple[int, str]:
-        """Begin to write a program for a task; returns the order's number, or 0 and why it cannot be done.
-
-        ``options`` are those of the job ``propose`` of the agents' worker, and ``apply``: put the best program into the
-        document when it is there, for clients that show no choice.
-        """
-        problem = mistyped(options)
-        if problem:
-            return 0, problem
-        asked = {name: options[name] for name in _OPTIONS if name in options}
-        request = ProposeRequest(path=module.path, text=text, **asked)
-        seconds = float(60.0 if request.seconds is None else request.seconds) + _GRACE
+    def write(self, module: Module, text: str, order: WriteOrder) -> tuple[int, str]:
+        """Begin to write a program for a task; returns the order's number, or 0 and why it cannot be done."""
+        request = ProposeRequest(path=module.path, text=text, **shared(WritingOptions, order))
+        entry = BY_NAME.get(request.proposer or "", SEARCH)
+        seconds = (entry.seconds if request.seconds is None else request.seconds) + _GRACE
 
         async def deliver(told: News) -> None:
             if told.solutions:
                 await self._apply(module.uri, told.solutions[0].impl)
 
         work = Work(PROPOSE, request, seconds, _news, _proposed)
-        return self.start(module, work, deliver if options.get("apply") is True else None)
+        return self.start(module, work, deliver if order.apply else None)
 
     def start(
         self,
@@ -192,6 +187,7 @@ class Writing:
         told = News(message="the job ended without a result", solutions=())
         try:
             told = order.work.result(await asyncio.wrap_future(order.job.future))
+            told = await self._ranked(order, told)
             state = "done"
         except (JobCancelled, asyncio.CancelledError):
             state, told = "cancelled", News(message="cancelled", solutions=())
@@ -203,11 +199,17 @@ class Writing:
         if order.deliver is not None and state != "cancelled":
             await order.deliver(told)
 
+    async def _ranked(self, order: WritingOrder, told: News) -> News:
+        """Return the news of an order's end with the best program first."""
+        module, request = self._documents.module_of(order.uri), order.work.request
+        if module is None or not told.solutions or not isinstance(request, ProposeRequest | FunctionRequest):
+            return told
+        return replace(told, solutions=await self._rank(module, request, told.solutions))
+
     def _tell(self, number: int, state: OrderState, news: News) -> None:
         order = self._orders.get(number)
         if order is not None:
-            told = {each.name: getattr(news, each.name) for each in fields(News)}
-            self._editor.tell(TOLD, WritingParams(id=number, uri=order.uri, state=state, **told))
+            self._editor.tell(TOLD, WritingParams(id=number, uri=order.uri, state=state, **shared(News, news)))
 
     async def _ask(self, question: Any) -> Any:
         """Let the client answer a question of the job; what it cannot answer is a fault of its model."""
@@ -215,31 +217,31 @@ class Writing:
         answer = await self._editor.ask(MODEL, to_plain(asked))
         return answer if answer is not None else {"fault": "other", "message": "the editor offers no language model"}
 
-    def with_impl(self, uri: str, impl: str) -> tuple[str, str]:
-        """Return the present text of a document with ``impl`` as its program, or "" and why that cannot be."""
+    def with_impl(self, order: ImplOrder) -> TextWithImpl:
+        """Return the present text of a document with the program of ``order``, or "" and why that cannot be."""
         from stepcore.findings.diagnostics import apply_edits
         from stepcore.ide.implement import impl_edit
 
-        module = self._documents.module_of(uri)
+        module = self._documents.module_of(order.uri)
         if module is None or module.is_notebook:
-            return "", "the document is not open any more"
+            return TextWithImpl("", "the document is not open any more")
         text = module.texts[0].source.text
         try:
-            return apply_edits(text, [impl_edit(text, impl)]), ""
+            return TextWithImpl(apply_edits(text, [impl_edit(text, order.impl)]), "")
         except ValueError as error:
-            return "", str(error)
+            return TextWithImpl("", str(error))
 
     async def _apply(self, uri: str, impl: str) -> None:
         """Have the client put a program into the document."""
         from lsprotocol import types
 
-        text, problem = self.with_impl(uri, impl)
-        if problem:
-            self._reporter.tell(types.MessageType.Warning, f"Stepsmith: {problem}")
+        made = self.with_impl(ImplOrder(uri, impl))
+        if made.message:
+            self._reporter.tell(types.MessageType.Warning, f"Stepsmith: {made.message}")
             return
         module = self._documents.module_of(uri)
         lines = 0 if module is None else module.texts[0].source.text.count("\n") + 1
-        edits = [types.TextEdit(types.Range(types.Position(0, 0), types.Position(lines, 0)), text)]
+        edits = [types.TextEdit(types.Range(types.Position(0, 0), types.Position(lines, 0)), made.text)]
         if self._workspace.client.document_changes:
             document = types.OptionalVersionedTextDocumentIdentifier(uri, None if module is None else module.version)
             edit = types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, list(edits))])

@@ -1,6 +1,6 @@
 // One VS Code with the packaged extension: a server process with folders of its own, and a page in a browser.
 import { spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -18,6 +18,7 @@ export const SCREENSHOTS = join(E2E, process.env.STEPSMITH_SCREENSHOTS ?? join("
 /** A Python with PyTorch, for simulations. */
 export const PYTHON = process.env.STEPSMITH_E2E_PYTHON ?? join(ROOT, ".venv", "bin", "python");
 
+const THEME = "workbench.colorTheme";
 const SETTINGS = {
   "stepsmith.interpreter": PYTHON,
   "editor.minimap.enabled": false,
@@ -29,10 +30,18 @@ const SETTINGS = {
   "telemetry.telemetryLevel": "off",
   "update.mode": "none",
   "window.commandCenter": false,
-  "workbench.colorTheme": "Default Dark Modern",
+  [THEME]: "Default Dark Modern",
   "workbench.startupEditor": "none",
   "workbench.tips.enabled": false,
 };
+
+/** The module of the workers that time programs. */
+const TIMER = "stepcore.timer";
+
+/** Process ids of workers in an editor whose command line is as wanted. */
+function launched(extensions, wanted) {
+  return processesWith(extensions, "/worker_launch.py").filter((id) => wanted(commandLine(id)));
+}
 
 /**
  * Start VS Code on a copy of `fixtures`; `trusted: false` leaves the folder in restricted mode. With `workspace`, the name
@@ -72,8 +81,7 @@ export async function startEditor({
   const output = [];
   child.stdout.on("data", (data) => output.push(data));
   child.stderr.on("data", (data) => output.push(data));
-  let [configured, theme] = [{}, {}];
-  const configureFolder = () => writeSettings(folder, workspace, { ...configured, ...theme });
+  const settingsFile = new SettingsFile(folder, workspace);
   const editor = {
     folder,
     home,
@@ -85,7 +93,9 @@ export async function startEditor({
     /** Process ids of our language servers in this editor. */
     servers: () => processesWith(extensions, "/bundled/launch.py"),
     /** Process ids of simulator workers in this editor; above each stand its guardian and the init of its namespace. */
-    workers: () => leaves(processesWith(extensions, "/worker_launch.py")),
+    workers: () => leaves(launched(extensions, (command) => !command.includes(TIMER))),
+    /** Process ids of workers that time programs in this editor. */
+    timers: () => leaves(launched(extensions, (command) => command.includes(TIMER))),
     /** Process ids of workers that write programs in this editor. */
     writers: () => processesWith(extensions, "/worker_launch.py").filter((id) => commandLine(id).includes("stepagents")),
     /** What the extension and the server wrote to the output channel. */
@@ -97,16 +107,13 @@ export async function startEditor({
       mkdirSync(join(data, "Machine"), { recursive: true });
       writeFileSync(join(data, "Machine", "settings.json"), JSON.stringify(values));
     },
-    /** Settings of the folder, as a user would write them into its file. */
+    /** Settings of the folder, as a user would write them into its file: no others are left, but for the theme. */
     configure: (values) => {
-      configured = values;
-      configureFolder();
+      const { [THEME]: theme } = settingsFile.read();
+      settingsFile.write({ ...values, ...(theme === undefined ? {} : { [THEME]: theme }) });
     },
-    /** Show another theme, by a setting of the folder: what is open stays open. */
-    useTheme: (name) => {
-      theme = { "workbench.colorTheme": name };
-      configureFolder();
-    },
+    /** Show another theme, by a setting of the folder: what is open stays open, and other settings stay as they are. */
+    useTheme: (name) => settingsFile.write({ ...settingsFile.read(), [THEME]: name }),
     stop: async () => {
       if (child.exitCode === null) {
         process.kill(-child.pid, "SIGTERM");
@@ -124,14 +131,28 @@ export async function startEditor({
   return editor;
 }
 
-function writeSettings(folder, workspace, settings) {
-  if (workspace !== undefined) {
-    const path = join(folder, workspace);
-    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), settings }));
-    return;
+/** The settings of a folder or workspace. The window writes into the same file: what it wrote is kept by who reads first. */
+class SettingsFile {
+  constructor(folder, workspace) {
+    this.path = workspace === undefined ? join(folder, ".vscode", "settings.json") : join(folder, workspace);
+    this.isWorkspace = workspace !== undefined;
   }
-  mkdirSync(join(folder, ".vscode"), { recursive: true });
-  writeFileSync(join(folder, ".vscode", "settings.json"), JSON.stringify(settings));
+
+  read() {
+    const content = this.content();
+    return this.isWorkspace ? (content.settings ?? {}) : content;
+  }
+
+  write(settings) {
+    const content = this.isWorkspace ? { ...this.content(), settings } : settings;
+    mkdirSync(dirname(this.path), { recursive: true });
+    writeFileSync(`${this.path}.new`, JSON.stringify(content));
+    renameSync(`${this.path}.new`, this.path); // a window that reads in between finds one of both, and no empty file
+  }
+
+  content() {
+    return existsSync(this.path) ? JSON.parse(readFileSync(this.path, "utf8")) : {};
+  }
 }
 
 async function untilAnswers(url, child, seconds = 300) {

@@ -59,6 +59,14 @@ export class Workbench {
     await this.take(row); // those used last stand above
   }
 
+  /** Reload the window. The editor's own command waits until its state is written; a reload by the browser may come before that. */
+  async reload() {
+    const loaded = this.page.waitForEvent("load");
+    await this.command("Developer: Reload Window");
+    await loaded;
+    await this.page.locator(".monaco-workbench").waitFor();
+  }
+
   /** The rows of the list in the middle of the window. */
   quickRows() {
     return this.page.locator(".quick-input-list .monaco-list-row");
@@ -71,7 +79,7 @@ export class Workbench {
       await this.page.keyboard.press("Escape");
       await this.page.keyboard.press(keys);
       await input.waitFor(wait);
-      await input.fill(text);
+      await input.fill(text, wait);
     });
   }
 
@@ -115,7 +123,7 @@ export class Workbench {
       await this.page.keyboard.press("Control+1");
       await this.page.keyboard.press("Control+g");
       await input.waitFor(wait);
-      await input.fill(`:${line}:${column}`);
+      await input.fill(`:${line}:${column}`, wait);
       await input.press("Enter", wait);
       await input.waitFor({ state: "hidden", ...wait });
       await this.statusBar(new RegExp(`Ln ${line}, `)).waitFor(wait);

@@ -202,11 +202,7 @@ test("the panel zooms, fits, and keeps a pinned program while the cursor goes el
 
 test("a reload of the window restores the panel, pinned as it was", async () => {
   const { workbench } = parts;
-  // The editor's own command waits until its state is written; a reload by the browser may come before that.
-  const loaded = workbench.page.waitForEvent("load");
-  await workbench.command("Developer: Reload Window");
-  await loaded;
-  await workbench.page.locator(".monaco-workbench").waitFor();
+  await workbench.reload();
   const frame = await workbench.webview("#canvas .node");
   await frame.locator('#pin[aria-pressed="true"]').waitFor();
   assert.equal(await frame.locator("#programs").inputValue(), "softmax");
@@ -360,6 +356,6 @@ test("closing the window ends the server and its workers, while the editor's own
   await workbench.open("softmax.py");
   await eventually(() => assert.equal(editor.workers().length, 1));
   await workbench.page.goto("about:blank"); // what a browser does with a tab that is closed
-  await gone(() => [...editor.servers(), ...editor.workers()]);
+  await gone(() => [...editor.servers(), ...editor.workers(), ...editor.timers()]);
   assert.ok(editor.isRunning());
 });

@@ -168,10 +168,15 @@ test("the menu offers to write where a program stands, and on no other line", as
   }
 });
 
-test("cancelling the progress ends the job", async () => {
+test("who writes is picked of all proposers, and cancelling the progress ends the job", async () => {
   const { editor, workbench } = parts;
   await workbench.open(HARD);
-  await workbench.command("Stepsmith: Write impl");
+  await workbench.command("Stepsmith: Write impl with ...");
+  const who = workbench.page.locator(".quick-input-widget", { hasText: /no key, no network/ });
+  await who.waitFor();
+  assert.match(await who.innerText(), /search[^]*model/); // as the table of proposers says
+  await workbench.bothThemes("write-impl-with");
+  await workbench.accept(who);
   await progress().filter({ hasText: "candidates tried" }).first().waitFor();
   await progress().first().hover();
   await progress().getByText("Cancel").click();

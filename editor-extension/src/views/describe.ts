@@ -1,7 +1,7 @@
 /** Words and symbols for states: the same in every view. Knows nothing of the editor. */
 import type { Mismatch, ProgramState, SimulatorParams } from "../server";
 import type { ServerState } from "../services";
-import { isBusy, isStale, type ProgramView } from "./statusModel";
+import { isBusy, isGoingOn, isStale, type ProgramView } from "./statusModel";
 
 /** `simulated on this computer in 0.4 ms`, `... 3.4 s`: nobody should take it for the speed of an accelerator. */
 export function durationText(seconds: number | null): string {
@@ -176,7 +176,8 @@ function programView(program: ProgramView): BarView {
   const severity = isStale(program) ? "" : (severities[program.state] ?? "");
   const mismatch = program.lastMismatch;
   const detail = mismatch === undefined || program.message !== "" ? "" : `\n${mismatchText(mismatch)}`;
-  const first = busy ? cancelOf(program) : program.state === "norun" ? show : simulate;
+  const canCancel = isGoingOn(program) && (busy || !isStale(program));
+  const first = canCancel ? cancelOf(program) : program.state === "norun" ? show : simulate;
   const others = [show, dataflow, OUTPUT].filter((item) => item !== first);
   return bar(text, `${program.name}: ${stateText(program)}${detail}`, severity, first, ...others);
 }

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 
 import { did } from "../progress";
 import type { Services } from "../services";
+import { registerTiming } from "../timing";
 import { registerViewCommands } from "./commands";
 import { Gutter } from "./gutter";
 import { DataflowPanel } from "./panel/panel";
@@ -20,7 +21,8 @@ const PROJECT_LIMIT = 600;
 export function registerViews(context: vscode.ExtensionContext, services: Services): void {
   const model = new StatusModel(systemClock, limitOf);
   const updateContext = contextKey(model);
-  const panel = new DataflowPanel(context, services, model);
+  const timing = registerTiming(context, services);
+  const panel = new DataflowPanel(context, services, model, timing);
   context.subscriptions.push(
     model,
     panel,

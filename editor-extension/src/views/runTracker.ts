@@ -1,5 +1,5 @@
 /** Waits for the ends of runs that a view asked for. Knows nothing of the editor. */
-import { type Clock, isBusy, type ProgramView, type StatusModel, type Subscription } from "./statusModel";
+import { type Clock, isGoingOn, type ProgramView, type StatusModel, type Subscription } from "./statusModel";
 
 /** How long after the server took an order its run may stay invisible, in milliseconds. */
 export const BEGIN_WITHIN = 30_000;
@@ -35,7 +35,7 @@ export function settled(
     const expectRun = (): void => {
       timer = clock.after(BEGIN_WITHIN, () => {
         const truth = model.truth(uri, name);
-        if (truth === undefined || !isBusy(truth.state)) {
+        if (truth === undefined || !isGoingOn(truth)) {
           finish(truth === undefined ? "gone" : "no-answer");
         }
       });

@@ -31,6 +31,10 @@ export interface ProgramView extends ProgramStatus {
 
 export const isBusy = (state: ProgramState): boolean => state === "queued" || state === "running";
 
+/** Its end is to come; it may have a verdict, which its end confirms or takes back. */
+export const isGoingOn = (row: Pick<ProgramStatus, "state" | "provisional">): boolean =>
+  isBusy(row.state) || row.provisional === true;
+
 /** The text changed since the verdict. */
 export const isStale = (program: ProgramStatus): boolean => program.stale || program.state === "stale";
 
@@ -110,10 +114,10 @@ export class StatusModel {
     }
     const entries = new Map<string, Entry>();
     for (const row of params.programs) {
-      const wasBusy = isBusy(document.entries.get(row.name)?.row.state ?? "idle");
+      const wasGoingOn = isGoingOn(document.entries.get(row.name)?.row ?? { state: "idle" });
       const entry = this.take(params.uri, document, row);
       entries.set(row.name, entry);
-      if (wasBusy && !isBusy(row.state)) {
+      if (wasGoingOn && !isGoingOn(row)) {
         ends.push(entry.shown);
       }
     }
@@ -206,15 +210,18 @@ export class StatusModel {
     document.entries.set(row.name, entry);
     entry.row = row;
     entry.isGivenUp = false;
-    if (!isBusy(row.state)) {
+    if (!isGoingOn(row)) {
       this.forget(entry);
-      entry.shown = shown;
-      return entry;
-    }
-    if (isNews) {
+    } else if (isNews) {
       this.guard(uri, document, entry);
     }
-    this.showBusy(uri, entry, shown);
+    if (isBusy(row.state)) {
+      this.showBusy(uri, entry, shown);
+    } else {
+      entry.reveal?.cancel();
+      entry.reveal = undefined;
+      entry.shown = shown;
+    }
     return entry;
   }
 
@@ -268,13 +275,13 @@ export class StatusModel {
 
   private giveUp(uri: string, document: Document, which: (entry: Entry) => boolean, message: string): void {
     const lost = [...document.entries.values()].filter(
-      (entry) => which(entry) && isBusy(entry.row.state) && !entry.isGivenUp,
+      (entry) => which(entry) && isGoingOn(entry.row) && !entry.isGivenUp,
     );
     for (const entry of lost) {
       this.forget(entry);
       entry.isGivenUp = true;
       const view = this.view(uri, document, entry.row, entry.shown);
-      entry.shown = { ...view, state: "error", message, seconds: null };
+      entry.shown = { ...view, state: "error", message, seconds: null, provisional: false };
     }
     if (lost.length > 0) {
       this.changed.fire(uri);
@@ -285,8 +292,8 @@ export class StatusModel {
   /** Drop an entry; return what ended with it. */
   private remove(entry: Entry): ProgramView[] {
     this.forget(entry);
-    const wasBusy = isBusy(entry.row.state) && !entry.isGivenUp;
-    return wasBusy ? [{ ...entry.shown, state: "cancelled", message: "the program is gone" }] : [];
+    const wasGoingOn = isGoingOn(entry.row) && !entry.isGivenUp;
+    return wasGoingOn ? [{ ...entry.shown, state: "cancelled", message: "the program is gone" }] : [];
   }
 
   private forget(entry: Entry): void {
@@ -297,5 +304,6 @@ export class StatusModel {
 }
 
 function sameNews(a: ProgramStatus, b: ProgramStatus): boolean {
-  return a.state === b.state && a.message === b.message && a.seconds === b.seconds;
+  const isSame = a.state === b.state && a.message === b.message && a.seconds === b.seconds;
+  return isSame && a.provisional === b.provisional;
 }

@@ -5,7 +5,8 @@ import type { Solution } from "../server";
 const DIGITS = 2;
 
 export function label(solution: Solution): string {
-  return solution.operators === 1 ? "1 operator" : `${solution.operators} operators`;
+  const operators = solution.operators === 1 ? "1 operator" : `${solution.operators} operators`;
+  return solution.cycles === undefined ? operators : `${operators}, ${solution.cycles.toLocaleString("en")} cycles`;
 }
 
 /** Costs at the task's own sizes, and how the program ends. */
@@ -15,6 +16,7 @@ export function summary(solution: Solution): string {
     quantity(solution.off_chip_bytes, `off chip${times(solution.traffic_ratio)}`),
   ].filter((part) => part !== "");
   const parts = [
+    solution.cycles === undefined ? (solution.timing ?? "") : "",
     bytes.length === 0 ? "" : `${bytes.join(", ")}${sizesText(solution)}`,
     solution.streaming_degree === null ? "" : `streaming degree ${solution.streaming_degree.toFixed(DIGITS)}`,
     "verified on fresh data",
@@ -38,6 +40,7 @@ export function strengths(solution: Solution, solutions: readonly Solution[]): s
     return own !== null && costs.length > 0 && costs.every((other) => other !== null && own < other);
   };
   const parts = [
+    isLeast(({ cycles }) => cycles ?? null) ? "fewest cycles" : "",
     isLeast(({ operators }) => operators) ? "fewest operators" : "",
     isLeast((each) => each.on_chip_bytes) ? "least on-chip memory" : "",
     isLeast((each) => each.off_chip_bytes) ? "least off-chip traffic" : "",

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 import { ExecuteCommandRequest } from "vscode-languageclient/node";
 
 import type { Server } from "../client";
-import type { OrderStarted, WritingParams } from "../server";
+import type { OrderStarted, StopOrder, WritingParams } from "../server";
 
 export class Orders implements vscode.Disposable {
   private readonly waiting = new Map<number, (params: WritingParams) => void>();
@@ -44,7 +44,7 @@ export class Orders implements vscode.Disposable {
         void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
         return undefined;
       }
-      const stop = (): void => void this.execute("stepsmith.server.stopWriting", { id: answer.id });
+      const stop = (): void => void this.execute("stepsmith.server.stopWriting", { id: answer.id } satisfies StopOrder);
       const stopping = token.onCancellationRequested(stop);
       if (token.isCancellationRequested) {
         stop();

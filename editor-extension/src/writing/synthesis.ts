@@ -12,18 +12,19 @@ import { mayRunCode } from "../trust";
 import type { Asking } from "./asking";
 import { deliver } from "./delivery";
 import { type ModelOrder, withSpent } from "./answers";
-import type { Target } from "./models";
 import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
 import { isOffered, linesOf, nameAt } from "./places";
 import { nameOf, type Proposals } from "./proposals";
-import type { Finding, Solution, WritingParams } from "../server";
+import { AUTO, FOR_FUNCTIONS, LOWER, MODEL, type Proposer } from "../proposers";
+import type { Finding, PlainRange, SizesOrder, Solution, SynthesizeOrder, WritingParams } from "../server";
+import { configured, optionsOf, picked, writer, type Writer } from "./writers";
 import { comment, completed, inputsOf } from "./sizes";
 
 const TITLE = "Synthesize STeP Program";
 const SHOWN_MS = 8_000;
 /** How the programs are ranked. */
-const ORDER = "few operators, little off-chip traffic and memory first";
+const ORDER = "those with the fewest cycles first";
 
 /** What was asked for: a part of a document, and the name of the function there. */
 interface Request {
@@ -31,8 +32,7 @@ interface Request {
   readonly range: vscode.Range;
   readonly version: number;
   readonly name: string;
-  /** Who writes the program, if it is not Stepsmith itself. */
-  readonly model: Target | undefined;
+  readonly writer: Writer;
 }
 
 /** Sizes that a user wrote; those that did not work are only proposed again. */
@@ -74,8 +74,10 @@ export class Synthesis implements vscode.Disposable {
       vscode.workspace.onDidCloseTextDocument(({ uri }) => this.findings.delete(uri)),
       registerAll(
         {
-          "stepsmith.synthesize": () => this.synthesize("auto"),
-          "stepsmith.synthesizeWithModel": () => this.synthesize("model"),
+          "stepsmith.synthesize": () =>
+            this.synthesize((document) => configured(FOR_FUNCTIONS, "synthesize.proposer", document, (text) => log.warn(text))),
+          "stepsmith.synthesizeWithModel": () => this.synthesize(() => MODEL),
+          "stepsmith.synthesizeWith": () => this.synthesize(() => picked(FOR_FUNCTIONS, TITLE)),
         },
         log,
       ),
@@ -93,7 +95,10 @@ export class Synthesis implements vscode.Disposable {
     this.subscriptions.forEach((subscription) => void subscription.dispose());
   }
 
-  private async synthesize(proposer: "auto" | "model"): Promise<void> {
+  /** Have whom `who` names write a program for the function at the cursor. */
+  private async synthesize(
+    who: (document: vscode.TextDocument) => Proposer | undefined | Promise<Proposer | undefined>,
+  ): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.languageId !== "python") {
       void vscode.window.showWarningMessage("Stepsmith: put the cursor into a PyTorch function of a Python file.");
@@ -102,8 +107,9 @@ export class Synthesis implements vscode.Disposable {
     if (!(await mayRunCode("synthesize"))) {
       return;
     }
-    const model = proposer === "model" ? await this.asking.choose() : undefined;
-    if (proposer === "model" && model === undefined) {
+    const proposer = await who(editor.document);
+    const chosen = proposer === undefined ? undefined : await writer(proposer, this.asking);
+    if (chosen === undefined) {
       return;
     }
     const { selection } = editor;
@@ -112,14 +118,14 @@ export class Synthesis implements vscode.Disposable {
       return;
     }
     const name = nameAt(linesOf(document), selection.start.line, selection.end.line);
-    await this.fulfil({ document, range: selection, version: document.version, name, model });
+    await this.fulfil({ document, range: selection, version: document.version, name, writer: chosen });
   }
 
   /** Order a program and deliver it; `given` are sizes that the user has just written. */
   private async fulfil(request: Request, given?: string): Promise<void> {
     this.findings.delete(request.document.uri);
     await this.server.ensureStarted();
-    const { model, name } = request;
+    const { name, writer: { model } } = request;
     const order = model === undefined ? undefined : this.asking.begin(model, name);
     const ended = await this.ordered(request, order, given);
     order?.end();
@@ -230,8 +236,10 @@ export class Synthesis implements vscode.Disposable {
       this.log.warn(emit.problem);
     }
     const limit = vscode.workspace.getConfiguration("stepsmith.write", document).get<number>("seconds", 60);
-    const who = model === undefined ? {} : { proposer: "model", seconds: limit, ...this.asking.optionsFor(model.target) };
-    const target = { ...placeOf(request), inputs, emit: emit.value, ...who };
+    const { proposer } = request.writer;
+    const patience = proposer === AUTO || proposer === LOWER ? {} : { seconds: limit };
+    const who = proposer === AUTO ? {} : { ...optionsOf(request.writer, this.asking), ...patience };
+    const target: SynthesizeOrder = { ...placeOf(request), inputs, emit: emit.value, ...who };
     const title = `Stepsmith synthesizes ${name === "" ? "a program" : name}`;
     return this.asking.during(model?.target, (begins) =>
       this.orders.follow(title, "stepsmith.server.synthesize", target, begins, (news) => model?.hear(news)),
@@ -240,7 +248,7 @@ export class Synthesis implements vscode.Disposable {
 
   /** Say why there is no program, at the lines of what has no lowering and once in a message; a model may be asked. */
   private async explain(request: Request, { end, sizes }: Ended, order: ModelOrder | undefined): Promise<void> {
-    const { document, name, model } = request;
+    const { document, name, writer: { model } } = request;
     if (NO_PYTORCH.has(end.code ?? "")) {
       this.log.info(`synthesizing ${name}: ${end.message ?? ""}`);
       await offerPython("Synthesis", end.detail?.action);
@@ -270,12 +278,12 @@ export class Synthesis implements vscode.Disposable {
 
   /** Repeat a request with a language model; the message that offers it may have stayed for long. */
   private async askModel(request: Request): Promise<void> {
-    const model = await this.asking.choose();
-    if (model === undefined) {
+    const chosen = await writer(MODEL, this.asking);
+    if (chosen === undefined) {
       return;
     }
     if (isUnchanged(request)) {
-      await this.fulfil({ ...request, model });
+      await this.fulfil({ ...request, writer: chosen });
     } else {
       const how = "put the cursor into the function and run Synthesize STeP Program with a Language Model";
       void vscode.window.showWarningMessage(`Stepsmith: the file has changed since; ${how}.`);
@@ -348,7 +356,7 @@ function plain({ line, character }: vscode.Position): { line: number; character:
 }
 
 /** What the server is told of a request. */
-function placeOf({ document, range }: Request): { uri: string; range: { start: object; end: object } } {
+function placeOf({ document, range }: Request): Pick<SizesOrder, "uri"> & { readonly range: PlainRange } {
   return { uri: document.uri.toString(), range: { start: plain(range.start), end: plain(range.end) } };
 }
 

@@ -10,14 +10,15 @@ import { mayRunCode } from "../trust";
 import type { Asking } from "./asking";
 import { type ModelOrder, withSpent } from "./answers";
 import { label } from "./labels";
-import type { Target } from "./models";
 import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
 import { isAtImpl, linesOf } from "./places";
 import { nameOf, type Proposals } from "./proposals";
-import type { Solution, WritingParams } from "../server";
+import { FOR_TASKS, MODEL, type Proposer } from "../proposers";
+import type { ImplOrder, Solution, TextWithImpl, WriteOrder, WritingParams } from "../server";
+import { configured, optionsOf, picked, writer, type Writer } from "./writers";
 
-type Proposer = "search" | "model";
+const TITLE = "Write impl";
 
 export class Writing implements vscode.Disposable {
   private readonly subscription: vscode.Disposable;
@@ -32,8 +33,10 @@ export class Writing implements vscode.Disposable {
   ) {
     const commands = registerAll(
       {
-        "stepsmith.writeImpl": (uri) => this.write("search", uri),
-        "stepsmith.writeImplWithModel": (uri) => this.write("model", uri),
+        "stepsmith.writeImpl": (uri) =>
+          this.write((document) => configured(FOR_TASKS, "write.proposer", document, (text) => log.warn(text)), uri),
+        "stepsmith.writeImplWithModel": (uri) => this.write(() => MODEL, uri),
+        "stepsmith.writeImplWith": (uri) => this.write(() => picked(FOR_TASKS, TITLE), uri),
       },
       log,
     );
@@ -60,44 +63,50 @@ export class Writing implements vscode.Disposable {
     void this.subscription.dispose();
   }
 
-  /** Write a program for a document, the active one by default. */
-  private async write(proposer: Proposer, where: unknown): Promise<void> {
+  /** Have whom `who` names write a program for a document, the active one by default. */
+  private async write(
+    who: (document: vscode.TextDocument) => Proposer | undefined | Promise<Proposer | undefined>,
+    where: unknown,
+  ): Promise<void> {
     const document = await documentOf(where);
     if (document === undefined || !(await mayRunCode("write"))) {
       return;
     }
-    const model = proposer === "model" ? await this.asking.choose() : undefined;
-    if (proposer === "model" && model === undefined) {
-      return;
+    const proposer = await who(document);
+    const chosen = proposer === undefined ? undefined : await writer(proposer, this.asking);
+    if (chosen !== undefined) {
+      await this.fulfil(document, chosen);
     }
-    await this.fulfil(document, model);
   }
 
-  private async fulfil(document: vscode.TextDocument, model: Target | undefined): Promise<void> {
+  private async fulfil(document: vscode.TextDocument, chosen: Writer): Promise<void> {
     await this.server.ensureStarted();
-    const order = model === undefined ? undefined : this.asking.begin(model, nameOf(document.uri));
-    const end = await this.follow(document, order);
+    const order = chosen.model === undefined ? undefined : this.asking.begin(chosen.model, nameOf(document.uri));
+    const end = await this.follow(document, chosen, order);
     order?.end();
     if (end === undefined || end.state === "cancelled") {
       return;
     }
     const solutions = end.solutions ?? [];
     if (solutions.length === 0) {
-      await this.explain(end, order, () => this.fulfil(document, model));
+      await this.explain(end, order, () => this.fulfil(document, chosen));
       return;
     }
     await this.choose(document, solutions);
   }
 
   /** Start the job and show its progress until it ends; undefined where it could not be started. */
-  private follow(document: vscode.TextDocument, order: ModelOrder | undefined): Promise<WritingParams | undefined> {
+  private follow(
+    document: vscode.TextDocument,
+    chosen: Writer,
+    order: ModelOrder | undefined,
+  ): Promise<WritingParams | undefined> {
     const settings = vscode.workspace.getConfiguration("stepsmith.write", document);
-    const target = {
+    const target: WriteOrder = {
       uri: document.uri.toString(),
-      proposer: order === undefined ? "search" : "model",
       seconds: settings.get<number>("seconds", 60),
       solutions: settings.get<number>("solutions", 3),
-      ...(order === undefined ? {} : this.asking.optionsFor(order.target)),
+      ...optionsOf(chosen, this.asking),
     };
     return this.asking.during(order?.target, (begins) =>
       this.orders.follow("Stepsmith writes a program", "stepsmith.server.write", target, begins, (news) => order?.hear(news)),
@@ -124,7 +133,7 @@ export class Writing implements vscode.Disposable {
 
   /** Let the user pick a program, looking at each as a difference to the file; then put it in. */
   private async choose(document: vscode.TextDocument, solutions: readonly Solution[]): Promise<void> {
-    const title = solutions.length === 1 ? "One program was found and verified" : `${solutions.length} verified programs, fewest operators first, then least on-chip memory`;
+    const title = solutions.length === 1 ? "One program was found and verified" : `${solutions.length} verified programs, those with the fewest cycles first`;
     const placeholder = "Enter puts the program into the file, Escape leaves the file as it is";
     const chosen = await pickSolution(title, placeholder, solutions, (solution) => this.preview(document, solution));
     await this.proposals.close();
@@ -145,14 +154,14 @@ export class Writing implements vscode.Disposable {
     if (text === undefined) {
       return;
     }
-    await replaceAll(document, text, "Write impl");
+    await replaceAll(document, text, TITLE);
     await vscode.window.showTextDocument(document);
   }
 
   /** The document's present text with a program in it. */
   private async textWith(document: vscode.TextDocument, solution: Solution): Promise<string | undefined> {
-    const target = { uri: document.uri.toString(), impl: solution.impl };
-    const answer = (await this.orders.execute("stepsmith.server.withImpl", target)) as { text: string; message: string } | undefined;
+    const target: ImplOrder = { uri: document.uri.toString(), impl: solution.impl };
+    const answer = (await this.orders.execute("stepsmith.server.withImpl", target)) as TextWithImpl | undefined;
     if (answer?.message === "") {
       return answer.text;
     }

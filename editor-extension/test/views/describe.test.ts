@@ -60,6 +60,14 @@ describe("the status bar", () => {
     assert.match(stale.tooltip, /expected 1\.5, got nan/);
   });
 
+  test("what is still examined can be cancelled, and gives way to the next run once it is outdated", () => {
+    const early = bar(view("passed", { provisional: true, message: "still examined" }));
+    assert.equal(early?.text, "$(pass) main");
+    assert.equal(early.action.command, "stepsmith.cancel");
+    assert.match(early.tooltip, /still examined$/);
+    assert.equal(bar(view("stale", { provisional: true, stale: true }))?.action.command, "stepsmith.simulate");
+  });
+
   test("says what is wrong beside a program that is right", () => {
     const good = view("passed", { seconds: 0.25 });
     const bad = view("failed", { name: "bad", message: "output 0 differs" });

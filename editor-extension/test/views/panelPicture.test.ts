@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { drawContent, edgeText, escapeXml, nodeText, pictureText, roundedPath, standalone } from "../../src/views/panel/draw";
-import { abbreviate, type Box, layoutKey, type Picture, shortType } from "../../src/views/panel/layout";
+import { abbreviate, type Box, layoutKey, type Picture, placed, roughMeasure, shortType, toElk } from "../../src/views/panel/layout";
 import { resolved, rules, LIVE, THEME } from "../../src/views/panel/style";
 import { edge, graph, node, pictureOf } from "./fakes";
 
@@ -131,6 +131,32 @@ describe("the drawing", () => {
       text,
       "E: [M, N] of fp32\nfrom E0 to Copy\nconsumed more than once: insert a Copy\nlast run: fp32 (2,): 1, 2",
     );
+  });
+
+  test("heat, fills and rings are drawn, figures move nothing", () => {
+    const timing = { share: 0.83, text: "12.4k cycles, 83 % ◂ bottleneck", detail: "busy", mark: "bottleneck" } as const;
+    const fifo = { fill: 2, depth: 2, waits: "full" } as const;
+    const hot = graph({
+      nodes: graph().nodes.map((item) => (item.id === "n1" ? { ...item, timing } : item)),
+      edges: graph().edges.map((item, index) => (index === 0 ? { ...item, timing: fifo } : item)),
+    });
+    const other = graph({
+      nodes: hot.nodes.map((item) => (item.id === "n1" ? { ...item, timing: { ...timing, text: "3 cycles", share: 0.01 } } : item)),
+      edges: hot.edges.map((item, index) => (index === 0 ? { ...item, timing: { ...fifo, fill: 1 } } : item)),
+    });
+    assert.equal(layoutKey(hot), layoutKey(other));
+    assert.notEqual(layoutKey(hot), layoutKey(graph()));
+    const answer = toElk(hot, roughMeasure);
+    assert.deepEqual(answer, toElk(other, roughMeasure));
+    const picture = placed(hot, answer, roughMeasure);
+    const words = picture.nodes.find((item) => item.node.id === "n1")?.words.map((word) => word.text);
+    assert.ok(words?.includes("12.4k cycles, 83 %"));
+    assert.ok(picture.edges[0]?.words.some((word) => word.text.endsWith("  2/2")));
+    const drawn = drawContent({ ...picture, edges: picture.edges.map((item) => ({ ...item, points: [{ x: 0, y: 0 }, { x: 0, y: 9 }] })) }, false);
+    assert.match(drawn, /class="node compute bottleneck"/);
+    assert.match(drawn, /class="heat"[^>]* fill-opacity="0\.5"/);
+    assert.match(drawn, /class="edge waits".*at most 2 of 2 tokens in its FIFO; a unit of the ring waits because it is full/);
+    assert.match(drawn, /stroke-width="4"/);
   });
 
   test("corners are round and short steps stay in line", () => {

@@ -147,6 +147,23 @@ describe("the watchdog", () => {
     );
   });
 
+  test("a verdict that nobody confirms does not stay", () => {
+    type Loss = (desk: ReturnType<typeof setUp>) => void;
+    const late: Loss = ({ clock }) => clock.pass(LIMIT);
+    const gone: Loss = ({ model }) => model.serverLost("the language server stopped");
+    for (const lose of [late, gone]) {
+      const desk = setUp();
+      desk.model.update(news(1, row("running")));
+      desk.clock.pass(1);
+      desk.model.update(news(1, row("passed", { provisional: true })));
+      lose(desk);
+      assert.equal(stateOf(desk.model), "error");
+      assert.equal(desk.model.program(URI, "main")?.provisional, false);
+      assert.equal(desk.ends.length, 1);
+      assert.equal(desk.clock.pending, 0);
+    }
+  });
+
   test("a server that dies ends all runs, and its successor starts with new versions", () => {
     const { clock, model, ends } = setUp();
     model.update(news(7, row("running")));
@@ -172,6 +189,32 @@ describe("ends of runs", () => {
       ends.map((program) => program.state),
       ["passed"],
     );
+  });
+
+  test("a verdict is shown before the run ends, and its end is what the run comes to", () => {
+    const { clock, model, ends } = setUp();
+    model.update(news(1, row("running")));
+    model.update(news(1, row("passed", { provisional: true, message: "still examined" })));
+    assert.equal(stateOf(model), "passed");
+    clock.pass(SHOW_BUSY_AFTER);
+    assert.equal(stateOf(model), "passed");
+    assert.equal(ends.length, 0);
+    model.update(news(1, row("failed", { mismatch: MISMATCH })));
+    assert.deepEqual(
+      ends.map((program) => program.state),
+      ["failed"],
+    );
+    assert.equal(clock.pending, 0);
+  });
+
+  test("an edit meanwhile leaves the run going, and whoever asked for it waiting", () => {
+    const { clock, model, ends } = setUp();
+    model.update(news(1, row("passed", { provisional: true })));
+    model.update(news(2, row("stale", { provisional: true, stale: true })));
+    assert.equal(ends.length, 0);
+    model.update(news(2, row("stale", { stale: true })));
+    assert.equal(ends.length, 1);
+    assert.equal(clock.pending, 0);
   });
 
   test("a program that goes away while it runs is cancelled", () => {

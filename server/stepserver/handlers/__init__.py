@@ -1,3 +1,1 @@
 """What the server answers. Each module is imported at its first request; :mod:`stepserver.app` names them."""
-
-from __future__ import annotations

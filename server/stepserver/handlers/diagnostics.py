@@ -50,6 +50,8 @@ async def code_action(parts: Parts, params: types.CodeActionParams) -> list[type
         found = [
             action for action in features.actions(at.analysis, at.span(params.range)) if _wanted(action.kind, only)
         ]
+        if parts.has("timing"):
+            found += parts.timing.actions(at.module, at.analysis, at.span(params.range))
     whole = features.fix_all(at.analysis) if only is None or _wanted(FIX_ALL, only) else None
     if whole is not None and not any(action.kind == whole.kind for action in found):
         found.append(whole)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lsprotocol import types
 
 from stepcore.ide import features
+from stepcore.ide.model import InlayHint
+from stepcore.text.span import Span
+from stepserver.documents import Module
 from stepserver.handlers.place import place
 from stepserver.parts import Parts
 from stepserver.protocol import PlainAnswer, RequestRefused
@@ -12,21 +17,46 @@ from stepserver.protocol import PlainAnswer, RequestRefused
 
 async def hover(parts: Parts, params: types.HoverParams) -> types.Hover | None:
     """Explain what is under the pointer, with the values of the last run."""
+    toml = _toml(parts, params)
+    if toml is not None:
+        from stepcore.ide.chip_file import toml_hover
+
+        module, offset = toml
+        known = toml_hover(module.path, module.source.text, offset)
+        return None if known is None else parts.converter(module).hover(known)
     at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     offset = at.offset(params.position)
     found = features.hover(at.analysis, offset, parts.simulation.view(at.module, at.analysis, offset))
-    return None if found is None else at.convert.hover(found)
+    if found is None:
+        return None
+    cycles = parts.timing.at(at.module, at.analysis, offset) if parts.has("timing") else ""
+    return at.convert.hover(replace(found, markdown=f"{found.markdown}\n\n---\n\n{cycles}") if cycles else found)
 
 
 async def completion(parts: Parts, params: types.CompletionParams) -> PlainAnswer | None:
     """Propose what may be written here."""
+    toml = _toml(parts, params)
+    if toml is not None:
+        from stepcore.ide.chip_file import toml_completions
+
+        module, offset = toml
+        proposed = toml_completions(module.path, module.source.text, offset)
+        return PlainAnswer(parts.converter(module).completions(proposed))
     at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     found = features.completions(at.analysis, at.offset(params.position), snippets=parts.workspace.client.snippets)
     return PlainAnswer(at.convert.completions(found))
+
+
+def _toml(parts: Parts, params: types.HoverParams | types.CompletionParams) -> tuple[Module, int] | None:
+    """Return module and offset where the document is TOML; chips and configurations are that."""
+    module = parts.documents.module_of(params.text_document.uri)
+    if module is None or not module.path.endswith(".toml"):
+        return None
+    return module, module.offset(params.text_document.uri, params.position, parts.workspace.codec) or 0
 
 
 async def signature(parts: Parts, params: types.SignatureHelpParams) -> types.SignatureHelp | None:
@@ -80,9 +110,19 @@ async def rename(parts: Parts, params: types.RenameParams) -> types.WorkspaceEdi
 async def inlay_hints(parts: Parts, params: types.InlayHintParams) -> list[types.InlayHint] | None:
     """Show types and shapes of streams."""
     at = await place(parts, params.text_document.uri)
-    if at is None or not parts.workspace.settings_of(at.module.uri).inlay_hints:
+    if at is None:
         return None
-    return [at.convert.inlay_hint(hint) for hint in features.inlay_hints(at.analysis, at.span(params.range))]
+    settings, span = parts.workspace.settings_of(at.module.uri), at.span(params.range)
+    found = list(features.inlay_hints(at.analysis, span)) if settings.inlay_hints else []
+    # Our extension draws figures itself: outdated ones grey, the bottleneck and what waits in colours of their own.
+    if settings.timing_inlay and parts.has("timing") and not parts.workspace.client.is_ours:
+        figures = parts.timing.figures(at.module, at.analysis)
+        found += [InlayHint(each.offset, each.label, each.detail) for each in figures if _holds(span, each.offset)]
+    return [at.convert.inlay_hint(hint) for hint in found] if settings.inlay_hints or found else None
+
+
+def _holds(span: Span, offset: int) -> bool:
+    return span.start <= offset <= span.end
 
 
 async def tokens(parts: Parts, params: types.SemanticTokensParams) -> types.SemanticTokens | None:

@@ -12,14 +12,17 @@ from typing import Any, Final
 from lsprotocol import types
 
 from stepcore.ide import features
+from stepcore.ide.model import ProgramInfo
 from stepcore.jobdata.editor import ProgramStatus, SimulationStarted
 from stepcore.jobdata.plain import written
-from stepserver.handlers.place import place
+from stepcore.text.span import Span
+from stepserver.handlers.place import RequestPlace, place
 from stepserver.parts import Parts
 from stepserver.simulation import BUSY, plain_range
 from stepserver.version import VERSION
 
 SIMULATE: Final = "stepsmith.server.simulate"
+TIME: Final = "stepsmith.server.time"
 CANCEL: Final = "stepsmith.server.cancel"
 _TITLES: Final = {
     "queued": "waiting",
@@ -33,23 +36,57 @@ _TITLES: Final = {
 
 
 async def code_lens(parts: Parts, params: types.CodeLensParams) -> list[types.CodeLens] | None:
-    """Put ``Simulate``, and the last verdict with its time, above each program; ``Cancel`` while it runs."""
+    """Put ``Simulate`` with the last verdict (``Cancel`` while it runs) above each program, and its cycles."""
     at = await place(parts, params.text_document.uri)
-    if at is None or parts.workspace.settings_of(at.module.uri).run == "off":
+    if at is None:
         return None
-    lenses = []
-    for row in parts.simulation.rows(at.module, at.analysis):
-        start, end = (types.Position(place.line, place.character) for place in (row.range.start, row.range.end))
-        lenses.append(types.CodeLens(types.Range(start, end), _command(parts, row, at.uri)))
-    return lenses
+    settings = parts.workspace.settings_of(at.module.uri)
+    rows = parts.simulation.rows(at.module, at.analysis)
+    lenses = [] if settings.run == "off" else [_lens(row, _command(parts, row, at.uri)) for row in rows]
+    if settings.timing_lens and parts.has("timing"):
+        lenses += [
+            types.CodeLens(located[1], _timeline(parts, lens.program, at.uri, lens.title))
+            for lens in parts.timing.lenses(at.module, at.analysis)
+            if (located := at.convert.locate(Span(lens.span.start, lens.span.start))) is not None
+            and located[0].uri == at.uri
+        ]
+    return lenses if lenses or settings.run != "off" else None
+
+
+def _lens(row: ProgramStatus, command: types.Command) -> types.CodeLens:
+    start, end = (types.Position(place.line, place.character) for place in (row.range.start, row.range.end))
+    return types.CodeLens(types.Range(start, end), command)
+
+
+def _timeline(parts: Parts, program: str, uri: str, title: str) -> types.Command:
+    """Return what a click on cycles does: it shows the timeline, where the client can."""
+    if not program:
+        return types.Command(title, "")
+    if parts.workspace.client.is_ours:
+        return types.Command(title, "stepsmith.showTimeline", arguments=[uri, program])
+    return types.Command(title, TIME, arguments=[{"uri": uri}])
+
+
+async def time(parts: Parts, *arguments: Any) -> dict[str, Any]:
+    """Run the command ``stepsmith.server.time {uri}``: time the programs of a document exactly, as it is now."""
+    module = parts.documents.module_of(_target(arguments)[0] or "")
+    if module is not None and parts.timing.is_wanted(module):
+        parts.timing.saved(module)
+        return written(SimulationStarted(True, ""))
+    return written(SimulationStarted(False, "only a trusted workspace is timed"))
 
 
 def _command(parts: Parts, row: ProgramStatus, uri: str) -> types.Command:
     """Return what a click does: our extension has commands of its own, other clients ask the server."""
-    command = CANCEL if row.state in BUSY else SIMULATE
+    command = CANCEL if _is_going_on(row) else SIMULATE
     if parts.workspace.client.is_ours:
         return types.Command(lens_title(row), command.replace(".server.", "."), arguments=[uri, row.name])
     return types.Command(lens_title(row), command, arguments=[{"uri": uri, "program": row.name}])
+
+
+def _is_going_on(row: ProgramStatus) -> bool:
+    """Whether there is a run to cancel; one of an earlier text gives way to the next."""
+    return row.state in BUSY or (row.provisional and row.state != "stale")
 
 
 def lens_title(row: ProgramStatus) -> str:
@@ -64,16 +101,25 @@ def lens_title(row: ProgramStatus) -> str:
     if row.state == "stale":  # time and values are those of another program
         return f"Simulate | {state}, it was: {_TITLES.get(row.was or '', 'simulated')}"
     detail = f": {row.message}" if row.message and row.state in ("failed", "error") else ""
+    if row.provisional:
+        return f"Cancel | {state} so far{detail}"
     return f"Simulate | {state}{detail}"
+
+
+async def _asked(parts: Parts, params: Any) -> tuple[Mapping[str, Any], RequestPlace, list[ProgramInfo]] | None:
+    """Return the parameters of a request of our own, the place, and its programs; None where there are none."""
+    params = params if isinstance(params, Mapping) else {}
+    at = await place(parts, str((params.get("textDocument") or {}).get("uri", "")))
+    infos = [] if at is None else features.programs(at.analysis)
+    return None if at is None or not infos else (params, at, infos)
 
 
 async def graph(parts: Parts, params: Any) -> dict[str, Any] | None:
     """Answer ``stepsmith/graph``: the program at a position, or of a name, else the first one."""
-    params = params if isinstance(params, Mapping) else {}
-    at = await place(parts, str((params.get("textDocument") or {}).get("uri", "")))
-    infos = [] if at is None else features.programs(at.analysis)
-    if at is None or not infos:
+    asked = await _asked(parts, params)
+    if asked is None:
         return None
+    params, at, infos = asked
     spot = params.get("position")
     offset = None if spot is None else at.offset(types.Position(int(spot["line"]), int(spot["character"])))
     wanted = params.get("program")
@@ -88,8 +134,19 @@ async def graph(parts: Parts, params: Any) -> dict[str, Any] | None:
     if view is None:
         return None
     programs = tuple(info.name for info in infos)
-    result = view.result(at.module.version, programs, offset, lambda span: plain_range(at.convert.range(span)))
-    return written(result)
+    result = view.result(at.module.version, programs, offset, lambda span: plain_range(at.convert.corners(span)))
+    return written(parts.timing.drawn(at.module, at.analysis, result) if parts.has("timing") else result)
+
+
+async def timeline(parts: Parts, params: Any) -> dict[str, Any] | None:
+    """Answer ``stepsmith/timeline``: what each unit of a program does when, cycle by cycle."""
+    asked = await _asked(parts, params)
+    if asked is None:
+        return None
+    params, at, infos = asked
+    names = [info.name for info in infos]
+    name = params.get("program")
+    return written(await parts.timing.timeline(at.module, at.analysis, name if name in names else names[0]))
 
 
 async def status(parts: Parts, _params: Any) -> dict[str, Any]:
@@ -158,5 +215,7 @@ async def did_save(parts: Parts, params: types.DidSaveTextDocumentParams) -> Non
     """Simulate what a save changed, and look whether runs have read what was saved."""
     parts.simulation.look_again()
     module = parts.documents.module_of(params.text_document.uri)
+    if module is not None and (parts.has("timing") or parts.workspace.is_trusted):
+        parts.timing.saved(module)
     if module is not None and parts.workspace.settings_of(module.uri).run == "onSave":
         await parts.simulation.start(module, on_save=True)

@@ -2,100 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from stepcore.jobdata.editor import OrderStarted
-from stepcore.jobdata.plain import written
+from stepcore.jobdata.editor import (
+    ImplOrder,
+    OrderStarted,
+    SizesOrder,
+    StopOrder,
+    Stopped,
+    SynthesizeOrder,
+    TextWithImpl,
+    WriteOrder,
+)  # fmt: skip
+from stepcore.jobdata.plain import Mistyped, from_plain, written
 
 if TYPE_CHECKING:
+    from stepcore.records import Record
+    from stepserver.documents import Module
     from stepserver.parts import Parts
+    from stepserver.writing import Work
+
+Order = TypeVar("Order", bound="Record")
+FunctionOrder = TypeVar("FunctionOrder", bound=SizesOrder)
+
+_CLOSED: Final = "this document is not open"
 
 
 async def write(parts: Parts, *arguments: Any) -> dict[str, Any]:
-    """Run ``stepsmith.server.write {uri, proposer?, solutions?, seconds?, apply?, ...}``.
+    """Run ``stepsmith.server.write`` with a :class:`stepcore.jobdata.editor.WriteOrder`.
 
-    With ``proposer: "model"`` the client is asked by ``stepsmith/model``, and told of each answer by ``answer``: the
+    A proposer that asks a model asks the client by ``stepsmith/model``, which is told of each answer by ``answer``: the
     texts ``opening``, ``section`` and ``closing`` of a document about all of them; ``price`` and
     ``answers_without_program`` are as in :mod:`stepagents.proposers.model`. Returns ``id``, 0 where ``message`` says
     why nothing was started; ``stepsmith/writing`` tells the rest.
     """
-    options = _options(arguments)
-    module = parts.documents.module_of(str(options.get("uri", "")))
+    order = _order(WriteOrder, arguments)
+    if isinstance(order, str):
+        return written(OrderStarted(0, order))
+    module = parts.documents.module_of(order.uri)
     if module is None:
-        return written(OrderStarted(0, "this document is not open"))
+        return written(OrderStarted(0, _CLOSED))
     analysis = await parts.analyses.of(module)
     if analysis.kind != "task" or module.is_notebook:
         return written(OrderStarted(0, "programs are written for task files: one with inputs, functions and outputs"))
-    number, problem = parts.writing.write(module, module.texts[0].source.text, options)
-    return written(OrderStarted(number, problem))
+    return written(OrderStarted(*parts.writing.write(module, module.texts[0].source.text, order)))
 
 
 async def synthesize(parts: Parts, *arguments: Any) -> dict[str, Any]:
-    """Run ``stepsmith.server.synthesize {uri, line | range, dims?, inputs?, emit?, proposer?, seconds?, apply?, ...}``.
+    """Run ``stepsmith.server.synthesize`` with a :class:`stepcore.jobdata.editor.SynthesizeOrder`.
 
-    ``line`` counts from 0, as positions do; ``inputs`` are texts such as ``x=m k``; ``emit`` is ``python`` or ``task``.
-    ``proposer`` is ``auto``, ``lower``, ``search`` or ``model``: the client is then asked by ``stepsmith/model``, as
-    ``samples``, ``repair`` and ``model`` (its name) say. A search or a model has ``seconds``.
-    ``apply`` lets the client create the file of the best program, which all others do themselves. Returns ``id``, 0
-    where ``message`` says why nothing was started; ``stepsmith/writing`` tells the rest.
+    ``proposer`` is one of :data:`stepcore.jobs.proposers.FOR_FUNCTIONS`; whoever asks a model asks the client by
+    ``stepsmith/model``. ``apply`` lets the client create the file of the best program, which all others do themselves.
+    Returns ``id``, 0 where ``message`` says why nothing was started; ``stepsmith/writing`` tells the rest.
     """
     from stepserver.synthesis import put_beside, synthesis
 
-    options = _rooted(parts, arguments)
-    applies = options.get("apply") is True
-    module = parts.documents.module_of(str(options.get("uri", "")))
-    work = "this document is not open" if module is None else synthesis(module, options)
-    if module is None or isinstance(work, str):
-        number, problem = 0, str(work)
-    else:
-        deliver = partial(put_beside, parts.editor, parts.workspace.client)
-        number, problem = parts.writing.start(module, work, deliver if applies else None)
+    order = _order(SynthesizeOrder, arguments)
+    applies = not isinstance(order, str) and order.apply
+    deliver = partial(put_beside, parts.editor, parts.workspace.client) if applies else None
+    number, problem = _begun(parts, order, synthesis, deliver)
     if problem and applies:  # such a client drops answers of commands
         parts.editor.warn(problem)
     return written(OrderStarted(number, problem))
 
 
 async def sizes(parts: Parts, *arguments: Any) -> dict[str, Any]:
-    """Run ``stepsmith.server.sizes {uri, line | range, inputs?}``: propose sizes for a function, and check ``inputs``.
+    """Run ``stepsmith.server.sizes`` with a :class:`stepcore.jobdata.editor.SizesOrder`: propose sizes, check others.
 
     Returns ``id`` and ``message`` as ``synthesize`` does; the last ``stepsmith/writing`` has ``sizes``: what the job
     ``sizes`` of the agents' worker returns.
     """
     from stepserver.synthesis import finding_sizes
 
-    options = _rooted(parts, arguments)
-    module = parts.documents.module_of(str(options.get("uri", "")))
-    work = "this document is not open" if module is None else finding_sizes(module, options)
-    if module is None or isinstance(work, str):
-        return written(OrderStarted(0, str(work)))
-    number, problem = parts.writing.start(module, work)
-    return written(OrderStarted(number, problem))
+    return written(OrderStarted(*_begun(parts, _order(SizesOrder, arguments), finding_sizes)))
+
+
+def _begun(
+    parts: Parts,
+    order: FunctionOrder | str,
+    work_of: Callable[[Module, FunctionOrder, str], Work[Any, Any] | str],
+    deliver: Callable[..., Any] | None = None,
+) -> tuple[int, str]:
+    """Start what an order for a function asks for; returns its number, or 0 and why that cannot be done."""
+    from pygls.uris import to_fs_path
+
+    if isinstance(order, str):
+        return 0, order
+    module = parts.documents.module_of(order.uri)
+    if module is None:
+        return 0, _CLOSED
+    work = work_of(module, order, to_fs_path(parts.workspace.folder_of(order.uri)) or "")
+    return (0, work) if isinstance(work, str) else parts.writing.start(module, work, deliver)
 
 
 async def stop_writing(parts: Parts, *arguments: Any) -> dict[str, Any]:
-    """Run ``stepsmith.server.stopWriting {id?}``; without a number all are stopped."""
-    number = _options(arguments).get("id")
-    return {"stopped": parts.writing.stop(number if isinstance(number, int) else None)}
+    """Run ``stepsmith.server.stopWriting`` with a :class:`stepcore.jobdata.editor.StopOrder`."""
+    order = _order(StopOrder, arguments)
+    return written(Stopped(0, order) if isinstance(order, str) else Stopped(parts.writing.stop(order.id)))
 
 
 async def with_impl(parts: Parts, *arguments: Any) -> dict[str, Any]:
-    """Run ``stepsmith.server.withImpl {uri, impl}``: the document's text with that program, or ``message``."""
-    options = _options(arguments)
-    text, problem = parts.writing.with_impl(str(options.get("uri", "")), str(options.get("impl", "")))
-    return {"text": text, "message": problem}
+    """Run ``stepsmith.server.withImpl`` with a :class:`stepcore.jobdata.editor.ImplOrder`."""
+    order = _order(ImplOrder, arguments)
+    return written(TextWithImpl("", order) if isinstance(order, str) else parts.writing.with_impl(order))
 
 
-def _rooted(parts: Parts, arguments: tuple[Any, ...]) -> dict[str, Any]:
-    """Read the options of an order for a function, with the folder of the workspace that may hold its callers."""
-    from pygls.uris import to_fs_path
-
-    options = _options(arguments)
-    return {**options, "root": to_fs_path(parts.workspace.folder_of(str(options.get("uri", "")))) or ""}
-
-
-def _options(arguments: tuple[Any, ...]) -> dict[str, Any]:
-    """Read the one object that a client gives."""
+def _order(kind: type[Order], arguments: tuple[Any, ...]) -> Order | str:
+    """Read an order, or return what is wrong with it; null is what a client says of what it leaves open."""
     first = arguments[0] if arguments else None
-    return dict(first) if isinstance(first, Mapping) else {}
+    options = first if isinstance(first, Mapping) else {}
+    try:
+        return from_plain(kind, {name: value for name, value in options.items() if value is not None})
+    except Mistyped as error:
+        return f"the option {error}"

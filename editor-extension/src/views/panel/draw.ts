@@ -1,5 +1,5 @@
 /** From positions to SVG. Every text that comes from a program is escaped. Pure. */
-import type { GraphEdge, GraphNode } from "../../server";
+import type { EdgeTiming, GraphEdge, GraphNode } from "../../server";
 import { isGroup } from "./groups";
 import { type Box, type Picture, type PlacedEdge, type PlacedNode, type Point, parameterText, type Word } from "./layout";
 import { type Palette, rules } from "./style";
@@ -23,6 +23,10 @@ const FAMILIES: Readonly<Record<string, "compute" | "shape" | "route">> = {
   Merge: "route",
 };
 
+/** How much of the colour of heat covers a box that is always busy. */
+const HOTTEST = 0.6;
+/** Widths of lines in pixels: of an empty FIFO, and how much wider that of a full one is. */
+const LINE = { thin: 1.4, more: 2.6 };
 const RADIUS = 7;
 const TIP = { length: 7, half: 3.5 };
 
@@ -41,7 +45,7 @@ export function nodeText(node: GraphNode): string {
   const head =
     node.kind === "operator" ? `${node.label}(${parameters})` : `${node.kind} ${node.label === node.kind ? "" : node.label}`;
   const line = node.line === null ? "" : `line ${node.line}`;
-  return [head.trim(), node.doc, line, ...node.findings].filter((part) => part !== "").join("\n");
+  return [head.trim(), node.doc, line, node.timing?.detail ?? "", ...node.findings].filter((part) => part !== "").join("\n");
 }
 
 /** What a consumption of a stream is, for tooltips and screen readers. */
@@ -52,7 +56,15 @@ export function edgeText(edge: GraphEdge, nodes: ReadonlyMap<string, GraphNode>)
   if (edge.overused) {
     lines.push("consumed more than once: insert a Copy");
   }
+  if (edge.timing !== undefined) {
+    lines.push(fillWords(edge.timing));
+  }
   return [...lines, ...edge.values.map((value) => `last run: ${value}`)].join("\n");
+}
+
+function fillWords({ fill, depth, waits }: EdgeTiming): string {
+  const words = `at most ${fill} of ${depth} tokens in its FIFO`;
+  return waits === "" ? words : `${words}; a unit of the ring waits because it is ${waits}`;
 }
 
 /**
@@ -101,7 +113,7 @@ function size(picture: Picture): { width: number; height: number } {
 
 function drawNode({ node, box, words }: PlacedNode, active: string | null): string {
   const family = node.kind === "operator" ? (FAMILIES[node.label] ?? "") : node.kind;
-  const classes = ["node", family, severityClass(node), node.id === active ? "active" : ""];
+  const classes = ["node", family, severityClass(node), node.timing?.mark ?? "", node.id === active ? "active" : ""];
   return [
     group(classes, node.id, nodeText(node)),
     nodeBody(node, box),
@@ -117,7 +129,9 @@ function severityClass(node: GraphNode): string {
 
 function nodeBody(node: GraphNode, box: Box): string {
   const radius = node.kind === "operator" ? 6 : box.height / 2;
-  const body = `<rect class="body" ${boxText(box)} rx="${round(radius)}"/>`;
+  const outline = `${boxText(box)} rx="${round(radius)}"`;
+  const heat = node.timing === undefined ? "" : `<rect class="heat" ${outline} fill-opacity="${round(node.timing.share * HOTTEST)}"/>`;
+  const body = `<rect class="body" ${outline}/>${heat}`;
   if (node.kind !== "operator") {
     return body;
   }
@@ -145,16 +159,26 @@ function drawEdge({ edge, points }: PlacedEdge, nodes: ReadonlyMap<string, Graph
   const stop = towards(end, before, TIP.length - 1);
   const path = roundedPath([...points.slice(0, -1), stop]);
   return [
-    group(["edge", edge.overused ? "over" : ""], edge.id, edgeText(edge, nodes)),
+    group(["edge", edge.overused ? "over" : "", waitsClass(edge)], edge.id, edgeText(edge, nodes)),
     isLive ? `<path class="reach" d="${path}"/>` : "",
-    `<path class="line" d="${path}"/>`,
+    `<path class="line" d="${path}"${widthOf(edge)}/>`,
     `<path class="tip" d="${tip(before, end)}"/>`,
     "</g>",
   ].join("");
 }
 
+function waitsClass({ timing }: GraphEdge): string {
+  return timing === undefined || timing.waits === "" ? "" : "waits";
+}
+
+/** The fuller a FIFO was, the wider its line. */
+function widthOf({ timing }: GraphEdge): string {
+  const share = timing === undefined ? 0 : Math.min(timing.fill / Math.max(timing.depth, 1), 1);
+  return ` stroke-width="${round(LINE.thin + share * LINE.more)}"`;
+}
+
 function drawLabel({ edge, box, words }: PlacedEdge): string {
-  const classes = edge.overused ? "label over" : "label";
+  const classes = ["label", edge.overused ? "over" : "", waitsClass(edge)].filter((name) => name !== "").join(" ");
   const plate = `<rect class="plate" ${boxText(box)} rx="4"/>`;
   return `<g class="${classes}" data-edge="${escapeXml(edge.id)}">${plate}${drawWords(words, box)}</g>`;
 }

@@ -80,7 +80,16 @@ function groupNode(id: string, parts: readonly GraphNode[]): GraphNode {
     findings: parts.flatMap((part) => part.findings),
     severity: GRAVITY.find((severity) => parts.some((part) => part.severity === severity)) ?? "",
     group: "",
+    ...timingOf(parts),
   };
+}
+
+/** A group is as hot as its hottest operator. */
+function timingOf(parts: readonly GraphNode[]): Pick<GraphNode, "timing"> {
+  const timings = parts.flatMap(({ timing }) => (timing === undefined ? [] : [timing]));
+  const [waiting] = timings.filter(({ mark }) => mark === "waiting");
+  const hottest = waiting ?? timings.sort((a, b) => b.share - a.share)[0];
+  return hottest === undefined ? {} : { timing: hottest };
 }
 
 /** `Accum, 3 Map, Zip`. */

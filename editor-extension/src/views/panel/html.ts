@@ -1,13 +1,9 @@
-/** The page of the panel. It loads nothing but our own files, and runs no script without the nonce. */
+/** The page of the panel. */
+import { button, framed, type Resources } from "../../pages/frame";
 
-/** Addresses as the page may load them. */
-export interface Resources {
-  readonly script: string;
-  readonly style: string;
+/** With the script that lays graphs out. */
+export interface PanelResources extends Resources {
   readonly worker: string;
-  /** The origin of our files, for the content security policy. */
-  readonly source: string;
-  readonly nonce: string;
 }
 
 const icon = (path: string): string =>
@@ -20,29 +16,7 @@ const FIT = icon("M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10");
 const GROUPS = icon("M2.5 2.5h11v4h-11zM2.5 9.5h11v4h-11zM5 4.5h6M5 11.5h6");
 const EXPORT = icon("M8 2v8M4.8 7L8 10.2 11.2 7M2.5 13.5h11");
 
-const button = (id: string, title: string, content: string, more = ""): string =>
-  `<button type="button" id="${id}" title="${title}" aria-label="${title}"${more}>${content}</button>`;
-
-export function pageHtml(resources: Resources): string {
-  const { script, style, worker, source, nonce } = resources;
-  const policy = [
-    "default-src 'none'",
-    `style-src ${source}`,
-    `script-src 'nonce-${nonce}'`,
-    `connect-src ${source}`,
-    "worker-src blob:",
-  ].join("; ");
-  return `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="${style}">
-<title>Dataflow</title>
-</head>
-<body data-worker="${worker}">
-<div id="toolbar" role="toolbar" aria-label="Dataflow">
+const BODY = `<div id="toolbar" role="toolbar" aria-label="Dataflow">
 <select id="programs" title="Program" aria-label="Program"></select>
 ${button("pin", "Pin: keep this program (P)", PIN, ' aria-pressed="false"')}
 <span id="outdated" role="status" hidden></span>
@@ -61,10 +35,17 @@ ${button("export", "Export as SVG (E)", EXPORT)}
 <svg id="minimap" aria-hidden="true" hidden></svg>
 <div id="notice" hidden><p id="words" role="status"></p><div id="actions"></div></div>
 </main>
+<div id="legend" hidden>
+<span id="headline"></span>
+<span class="key"><i class="scale"><i></i><i></i><i></i><i></i></i> busy 0 to 100 %</span>
+<span class="key"><i class="thin"></i><i class="thick"></i> FIFO empty, full</span>
+<span class="key"><i class="bottle"></i> bottleneck</span>
+<span class="key" id="ringKey"><i class="ring"></i> waits in a ring</span>
+</div>
 <ul id="findings" aria-label="Findings" hidden></ul>
-<footer><div id="details" aria-hidden="true"></div></footer>
-<script nonce="${nonce}" src="${script}"></script>
-</body>
-</html>
-`;
+<footer><div id="details" aria-hidden="true"></div></footer>`;
+
+export function pageHtml(resources: PanelResources): string {
+  const more = [`connect-src ${resources.source}`, "worker-src blob:"];
+  return framed(resources, "Dataflow", BODY, more, ` data-worker="${resources.worker}"`);
 }

@@ -67,6 +67,8 @@ const PARAMETER_LENGTH = 34;
 const TYPE_LENGTH = 30;
 const SHAPE_LENGTH = 26;
 const NAME_LENGTH = 26;
+const FIGURE_LENGTH = 30;
+const LONGEST_FIGURE = "~999k cycles, 100 %, depth 6/8";
 const LINE = 15;
 const PAD_X = 12;
 const ACCENT = 5;
@@ -117,10 +119,11 @@ export function parameterText(node: GraphNode): string {
     .join(", ");
 }
 
-/** Equal for graphs that are laid out alike: places in the source and findings do not count. */
+/** Equal for graphs that are laid out alike: places in the source, findings and figures do not count. */
 export function layoutKey(graph: GraphResult): string {
-  const nodes = graph.nodes.map(({ id, kind, label, params }) => [id, kind, label, params]);
-  const edges = graph.edges.map(({ id, source, target, sourcePort, targetPort, stream, type, shape }) => [
+  const nodes = graph.nodes.map(({ id, kind, label, params, timing }) => [id, kind, label, params, timing !== undefined]);
+  const edges = graph.edges.map(({ id, source, target, sourcePort, targetPort, stream, type, shape, timing }) => [
+    timing?.depth,
     id,
     source,
     target,
@@ -240,7 +243,23 @@ function nodeLabel(node: GraphNode, measure: Measure): Label {
     words.push({ text: parameters, font: "code", isMuted: true, x: left, y: 20 + LINE + 1 });
     width = Math.max(width, measure(parameters, "code"));
   }
-  return { width: Math.ceil(left + width + PAD_X + 4), height: parameters === "" ? 30 : 46, words };
+  let height = parameters === "" ? 30 : 46;
+  if (node.timing !== undefined) {
+    words.push({ text: abbreviate(figureText(node.timing.text), FIGURE_LENGTH), font: "code", isMuted: false, x: left, y: height + 4 });
+    width = Math.max(width, measure(LONGEST_FIGURE, "code")); // the same for all figures: none moves the picture
+    height += LINE;
+  }
+  return { width: Math.ceil(left + width + PAD_X + 4), height, words };
+}
+
+/** What stands in a box: colours say what is the bottleneck. */
+function figureText(text: string): string {
+  return text.replace(/ ◂ bottleneck$/, "");
+}
+
+/** The fill of a stream's FIFO, as its label has it. */
+function fillText(edge: GraphEdge): string {
+  return edge.timing === undefined ? "" : `  ${edge.timing.fill}/${edge.timing.depth}`;
 }
 
 /** Name and shape, and below them the element type. */
@@ -250,14 +269,16 @@ function edgeLabel(edge: GraphEdge, measure: Measure): Label {
   const type = shortType(edge.type);
   const gap = name === "" ? 0 : measure(name, "stream") + 7;
   const first = gap + measure(shape, "code");
-  const second = measure(type, "code");
+  const fill = fillText(edge);
+  const room = edge.timing === undefined ? "" : `  ${edge.timing.depth}/${edge.timing.depth}`;
+  const second = measure(type + room, "code");
   const inner = Math.max(first, second);
   const words: Word[] = [];
   if (name !== "") {
     words.push({ text: name, font: "stream", isMuted: false, x: 6 + (inner - first) / 2, y: 13 });
   }
   words.push({ text: shape, font: "code", isMuted: false, x: 6 + (inner - first) / 2 + gap, y: 13 });
-  words.push({ text: type, font: "code", isMuted: true, x: 6 + (inner - second) / 2, y: 13 + LINE - 1 });
+  words.push({ text: type + fill, font: "code", isMuted: true, x: 6 + (inner - second) / 2, y: 13 + LINE - 1 });
   return { width: Math.ceil(inner + 12), height: 33, words };
 }
 

@@ -1,11 +1,10 @@
 /** The dataflow panel: one webview beside the editor that follows the cursor. */
-import { randomBytes } from "node:crypto";
-
 import * as vscode from "vscode";
 
+import { address, openAt, pageOptions, panelIcon, resourcesOf, saveExport } from "../../pages/host";
 import { did } from "../../progress";
-import type { PlainRange } from "../../server";
 import type { Services } from "../../services";
+import type { TimingModel } from "../../timing/model";
 import { type StatusModel, systemClock } from "../statusModel";
 import { type Answer, Follower, type Query } from "./follow";
 import { pageHtml } from "./html";
@@ -31,6 +30,7 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
     private readonly context: vscode.ExtensionContext,
     private readonly services: Services,
     model: StatusModel,
+    timing: TimingModel,
   ) {
     this.subscriptions = [
       vscode.window.registerWebviewPanelSerializer(VIEW, this),
@@ -44,6 +44,7 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
       services.onClientChanged(() => this.follower?.refresh()),
       // A server that just started knows a document only after it said so; and runs bring values.
       model.onChange((uri) => this.follower?.refresh(uri)),
+      timing.onChange((uri) => this.follower?.refresh(uri)),
     ];
   }
 
@@ -60,7 +61,7 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
         VIEW,
         "Dataflow",
         { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
-        this.options(),
+        pageOptions(this.context.extensionUri),
       );
       this.adopt(panel);
     } else {
@@ -76,7 +77,7 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
 
   /** The editor was reloaded: take up what was shown. */
   async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: unknown): Promise<void> {
-    panel.webview.options = this.options();
+    panel.webview.options = pageOptions(this.context.extensionUri);
     this.panel?.dispose();
     this.adopt(panel);
     const known = panelState(state);
@@ -91,12 +92,6 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
     } catch (error) {
       this.services.log.info(`dataflow panel: ${known.uri} cannot be opened: ${String(error)}`);
     }
-  }
-
-  private options(): vscode.WebviewOptions & vscode.WebviewPanelOptions {
-    const { extensionUri } = this.context;
-    const roots = ["dist", "media"].map((folder) => vscode.Uri.joinPath(extensionUri, folder));
-    return { enableScripts: true, localResourceRoots: roots, enableCommandUris: false };
   }
 
   private adopt(panel: vscode.WebviewPanel): void {
@@ -132,23 +127,15 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
         void this.receive(message, follower);
       }
     });
-    const icon = (theme: string): vscode.Uri =>
-      vscode.Uri.joinPath(this.context.extensionUri, "media", "panel", `icon-${theme}.svg`);
-    panel.iconPath = { light: icon("light"), dark: icon("dark") };
+    panel.iconPath = panelIcon(this.context.extensionUri);
     load();
     loading.see(panel.visible);
   }
 
   private html(webview: vscode.Webview): string {
-    const address = (...parts: string[]): string =>
-      webview.asWebviewUri(vscode.Uri.joinPath(this.context.extensionUri, ...parts)).toString();
-    return pageHtml({
-      script: address("dist", "panel.js"),
-      style: address("media", "panel", "panel.css"),
-      worker: address("dist", "elk-worker.js"),
-      source: webview.cspSource,
-      nonce: randomBytes(16).toString("hex"),
-    });
+    const { extensionUri } = this.context;
+    const worker = address(webview, extensionUri, "dist", "elk-worker.js");
+    return pageHtml({ ...resourcesOf(webview, extensionUri, "panel"), worker });
   }
 
   private look(editor: vscode.TextEditor | undefined): void {
@@ -193,7 +180,7 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
         await vscode.commands.executeCommand(COMMANDS[message.action]);
         break;
       case "export":
-        await this.save(message.svg, follower.current());
+        await save(message.svg, follower.current());
         break;
       case "problem":
         this.services.log.error(`dataflow panel: ${message.message}`);
@@ -211,42 +198,13 @@ export class DataflowPanel implements vscode.Disposable, vscode.WebviewPanelSeri
       void vscode.window.setStatusBarMessage("Stepsmith: this is declared in another file", 4_000);
       return;
     }
-    await open(shown.uri, range);
-  }
-
-  private async save(svg: string, shown: Shown): Promise<void> {
-    const source = vscode.Uri.parse(shown.uri, true);
-    const name = `${(shown.graph?.program ?? "dataflow").replace(/[^\w.-]+/g, "_")}.svg`;
-    const folder = source.scheme === "file" ? vscode.Uri.joinPath(source, "..") : undefined;
-    const target = await vscode.window.showSaveDialog({
-      title: "Export Dataflow",
-      filters: { "SVG picture": ["svg"] },
-      ...(folder === undefined ? {} : { defaultUri: vscode.Uri.joinPath(folder, name) }),
-    });
-    if (target === undefined) {
-      return;
-    }
-    try {
-      await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(svg));
-      void vscode.window.setStatusBarMessage(`Stepsmith: saved ${vscode.workspace.asRelativePath(target)}`, 4_000);
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      void vscode.window.showErrorMessage(`The picture cannot be saved: ${reason}. Choose another folder.`);
-    }
+    await openAt(vscode.Uri.parse(shown.uri, true), range);
   }
 }
 
-/** Show a place of a document where it is open already, else beside the panel. */
-async function open(uri: string, range: PlainRange): Promise<void> {
-  const place = vscode.Uri.parse(uri, true);
-  const known = vscode.window.visibleTextEditors.find((editor) => editor.document.uri.toString() === uri);
-  const column = known?.viewColumn ?? vscode.ViewColumn.One;
-  const { start, end } = range;
-  const document = await vscode.workspace.openTextDocument(place);
-  const editor = await vscode.window.showTextDocument(document, { viewColumn: column });
-  const target = document.validateRange(new vscode.Range(start.line, start.character, end.line, end.character));
-  editor.selection = new vscode.Selection(target.start, target.end);
-  editor.revealRange(target, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+async function save(svg: string, shown: Shown): Promise<void> {
+  const kind = { title: "Export Dataflow", what: "picture", kind: "SVG picture", suffix: "svg" };
+  await saveExport(vscode.Uri.parse(shown.uri, true), shown.graph?.program ?? "dataflow", svg, kind);
 }
 
 function isOvertaken(error: unknown): boolean {

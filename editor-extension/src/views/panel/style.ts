@@ -17,6 +17,7 @@ export interface Palette {
   readonly compute: string;
   readonly shape: string;
   readonly route: string;
+  readonly heat: string;
   readonly uiFont: string;
   readonly codeFont: string;
 }
@@ -38,6 +39,7 @@ export const THEME: Readonly<Record<keyof Palette, readonly [...string[], string
   compute: ["--vscode-charts-purple", "#8250df"],
   shape: ["--vscode-charts-yellow", "#9a6700"],
   route: ["--vscode-charts-orange", "#bc4c00"],
+  heat: ["--vscode-charts-orange", "#e36209"],
   uiFont: ["--vscode-font-family", "system-ui, sans-serif"],
   codeFont: ["--vscode-editor-font-family", "ui-monospace, Menlo, Consolas, monospace"],
 };
@@ -73,7 +75,8 @@ export function rules(palette: Palette): string {
 .picture .route .accent { fill: ${p.route}; }
 .picture .input .body { stroke: ${p.input}; stroke-width: 1.5; }
 .picture .output .body { stroke: ${p.output}; stroke-width: 1.5; }
-.picture .line { fill: none; stroke: ${p.line}; stroke-width: 1.4; }
+.picture .heat { fill: ${p.heat}; stroke: none; pointer-events: none; }
+.picture .line { fill: none; stroke: ${p.line}; }
 .picture .tip { fill: ${p.line}; stroke: none; }
 .picture .plate { fill: ${p.background}; stroke: none; }
 .picture .badge { fill: ${p.error}; stroke: none; }
@@ -86,8 +89,12 @@ export function rules(palette: Palette): string {
 .picture .warning .badge { fill: ${p.warning}; }
 .picture .hint .body { stroke-dasharray: 4 3; }
 .picture .hint .badge { fill: ${p.muted}; }
+.picture .bottleneck .body { stroke: ${p.heat}; stroke-width: 3; }
+.picture .waiting .body { stroke: ${p.error}; stroke-width: 3; }
+.picture .waits .line { stroke: ${p.error}; stroke-width: 3.5; }
+.picture .waits .tip, .picture .waits .code, .picture .waits .stream { fill: ${p.error}; }
 .picture .found .body { stroke: ${p.warning}; stroke-width: 2.5; }
 .picture .active .body { fill: ${p.activeFill}; stroke: ${p.active}; stroke-width: 2.5; }
-.picture .error.active .body { stroke: ${p.error}; }
+.picture .error.active .body, .picture .waiting.active .body { stroke: ${p.error}; }
 `;
 }

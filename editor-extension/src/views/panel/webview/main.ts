@@ -3,6 +3,7 @@
 /** The page of the dataflow panel. It shows what the extension sends and reports what the user does. */
 import type { ElkNode } from "elkjs/lib/elk-api";
 
+import { act, byId, isAlone, onClick } from "../../../pages/dom";
 import type { GraphResult } from "../../../server";
 import { pictureText, standalone } from "../draw";
 import { type Font, FONT_SIZE, isLong, layoutKey, type Measure, type Picture, placed, toElk } from "../layout";
@@ -29,15 +30,6 @@ interface Host {
 }
 
 declare function acquireVsCodeApi(): Host;
-
-/** An element of the page, which has to be of the given class. */
-function byId<T extends Element>(id: string, kind: new () => T): T {
-  const element = document.getElementById(id);
-  if (!(element instanceof kind)) {
-    throw new Error(`the page lacks #${id}`);
-  }
-  return element;
-}
 
 const themeValue = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name);
 
@@ -76,6 +68,7 @@ class Page {
   private readonly outdated = byId("outdated", HTMLElement);
   private readonly notice = byId("notice", HTMLElement);
   private readonly details = byId("details", HTMLElement);
+  private readonly legend = byId("legend", HTMLElement);
   private readonly findings = byId("findings", HTMLElement);
   private readonly search = byId("search", HTMLInputElement);
   private readonly count = byId("count", HTMLElement);
@@ -103,14 +96,13 @@ class Page {
   }
 
   private listen(): void {
-    const on = (id: string, action: () => void): void => byId(id, HTMLElement).addEventListener("click", action);
-    on("pin", () => this.togglePin());
-    on("out", () => this.stage.zoom(-1));
-    on("in", () => this.stage.zoom(1));
-    on("scale", () => this.stage.full());
-    on("fit", () => this.stage.fit());
-    on("export", () => this.export());
-    on("groups", () => this.toggleGroups());
+    onClick("pin", () => this.togglePin());
+    onClick("out", () => this.stage.zoom(-1));
+    onClick("in", () => this.stage.zoom(1));
+    onClick("scale", () => this.stage.full());
+    onClick("fit", () => this.stage.fit());
+    onClick("export", () => this.export());
+    onClick("groups", () => this.toggleGroups());
     this.search.addEventListener("input", () => this.find(0));
     this.search.addEventListener("keydown", (event) => this.searchKey(event));
     this.programs.addEventListener("change", () =>
@@ -122,10 +114,10 @@ class Page {
   }
 
   private key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.programs || event.target === this.search) {
+    if (!isAlone(event) || event.target === this.programs || event.target === this.search) {
       return;
     }
-    const actions: Record<string, () => void> = {
+    act(event, {
       "+": () => this.stage.zoom(1),
       "=": () => this.stage.zoom(1),
       "-": () => this.stage.zoom(-1),
@@ -136,12 +128,7 @@ class Page {
       g: () => this.toggleGroups(),
       f: () => this.search.focus(),
       "/": () => this.search.focus(),
-    };
-    const action = actions[event.key];
-    if (action !== undefined) {
-      event.preventDefault();
-      action();
-    }
+    });
   }
 
   private receive(shown: Shown): void {
@@ -179,9 +166,22 @@ class Page {
     const messages = graph === undefined ? [] : [...graph.findings, ...(graph.note === "" ? [] : [graph.note])];
     this.findings.hidden = messages.length === 0;
     this.findings.replaceChildren(...messages.map((message) => textElement("li", message)));
+    this.showTiming(graph);
     if (graph !== undefined) {
       this.showPrograms(graph);
     }
+  }
+
+  /** The line of the program's timing, with what the colours mean. */
+  private showTiming(graph: GraphResult | undefined): void {
+    const timing = graph?.timing;
+    this.legend.hidden = timing === undefined;
+    this.canvas.classList.toggle("stale", timing?.stale ?? false);
+    this.legend.classList.toggle("stale", timing?.stale ?? false);
+    this.legend.classList.toggle("stopped", timing?.stopped ?? false);
+    byId("ringKey", HTMLElement).hidden = timing?.stopped !== true;
+    const words = timing === undefined ? "" : `${timing.stale ? "Outdated: " : ""}${timing.headline} (${timing.chip})`;
+    byId("headline", HTMLElement).textContent = words;
   }
 
   private showPrograms(graph: GraphResult): void {

@@ -1,0 +1,48 @@
+"""Programs that were written, by what they take on the chip: those with fewer cycles first, then what stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from stepcore.findings.diagnostics import apply_edits
+from stepcore.ide.implement import impl_edit
+from stepcore.jobdata.choices import SUFFIXES
+from stepcore.jobdata.writing import FunctionRequest, ProposeRequest, Solution
+from stepserver.documents import Module
+from stepserver.timing import TimingStatus
+
+_SECONDS: Final = 20.0  # for all programs of an order; without an answer by then they stay as they came
+
+
+async def ranked(
+    timing: TimingStatus, module: Module, request: ProposeRequest | FunctionRequest, solutions: Sequence[Solution]
+) -> tuple[Solution, ...]:
+    """Return verified programs with their cycles, the fastest first; of equally fast ones the order stays."""
+    if not timing.is_wanted(module):
+        return tuple(solutions)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            found = [await _timed(timing, module, request, solution) for solution in solutions]
+    except TimeoutError:
+        return tuple(solutions)
+    return tuple(sorted(found, key=lambda each: (each.cycles is None, each.cycles or 0)))
+
+
+async def _timed(
+    timing: TimingStatus, module: Module, request: ProposeRequest | FunctionRequest, solution: Solution
+) -> Solution:
+    """Return a program with what it takes; as it is where nobody can tell."""
+    if isinstance(request, FunctionRequest):
+        path = str(Path(request.path).with_name(f"synthesized{SUFFIXES[request.emit]}"))
+        text = solution.text or ""
+    else:
+        try:
+            path, text = request.path, apply_edits(request.text, [impl_edit(request.text, solution.impl)])
+        except ValueError:  # the document changed its form meanwhile: who takes the program is told
+            return solution
+    cycles, told = await timing.told(module, path, text)
+    return replace(solution, cycles=cycles, timing=told or None)
