@@ -19,6 +19,7 @@ from typing import Any
 
 from processes import PATIENCE
 from stepcore.isolation import TEXT, Isolation, Report
+from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import JobError, Limits, Pool
 
 ESCAPES = Path(__file__).with_name("escapes")
@@ -182,7 +183,7 @@ def run_attempt(attempt: Attempt, isolation: Isolation, made: Surroundings, *opt
     # The mark is in the first environment of the worker, where /proc shows it.
     env = {"ESCAPE_MARK": made.mark, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     with Pool((*COMMAND, *options), 1, Limits(seconds=SECONDS, memory=1 << 30), env) as pool:
-        job = pool.submit("attempt", payload, on_progress=lambda _data: begun.set(), isolation=isolation)
+        job = pool.submit(untyped("attempt"), payload, on_progress=lambda _data: begun.set(), isolation=isolation)
         value: Any = None
         try:
             value = job.result(PATIENCE)

@@ -9,7 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from stepcore.isolation import Isolation, namespaces, unprotected
-from stepcore.jobs import Context, serve, serving
+from stepcore.jobdata.kinds import untyped
+from stepcore.jobs import Context, Handler, serve, serving
 
 
 def attempt(payload: dict[str, Any], context: Context) -> dict[str, Any]:
@@ -37,4 +38,4 @@ if __name__ == "__main__":
         vars(namespaces)["separate"] = forbidden
     if sys.argv[1:] == ["--open"]:  # for the proof that the checks notice an escape
         vars(serving)["_isolate"] = lambda: (unprotected(Isolation()), os.getpid())
-    serve({"attempt": attempt})
+    serve([Handler(untyped("attempt"), attempt)])

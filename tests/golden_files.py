@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import unified_diff
 from pathlib import Path
 
@@ -36,7 +37,12 @@ def check_file(path: Path) -> CheckResult:
 
 def render(result: CheckResult) -> str:
     """Return all findings as text: code, severity, range (from 1), message, related places and the fix as a diff."""
-    return "".join(_render_one(result.source, found) for found in result.diagnostics) or "nothing found\n"
+    return render_found(result.source, result.diagnostics)
+
+
+def render_found(source: SourceFile, found: Sequence[Diagnostic]) -> str:
+    """Return findings in a file as text."""
+    return "".join(_render_one(source, item) for item in found) or "nothing found\n"
 
 
 def _render_one(source: SourceFile, found: Diagnostic) -> str:

@@ -11,6 +11,7 @@ import sys
 import time
 from typing import Any
 
+from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import Context, Handler, JobError, serve, serving
 
 
@@ -155,13 +156,13 @@ def child(_payload: Any, context: Context) -> None:
     time.sleep(60)
 
 
-HANDLERS: dict[str, Handler] = {
-    handler.__name__: handler
-    for handler in (
+HANDLERS = [
+    Handler(untyped(run.__name__), run)
+    for run in (
         echo, garbage, pid, sleep, polite, late, until, spin, die, leave, hoard, noise, ask, environment, fail, defect,
         no_json, forge, child,
     )
-}  # fmt: skip
+]  # fmt: skip
 
 
 if __name__ == "__main__":

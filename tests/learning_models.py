@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 
-from stepagents.sampling import Experience, Order, Sampled
+from stepagents.sampling import Order, Sampled
+from stepcore.jobdata.writing import Experience
 
 # Chance to write a right answer to a task, given the demonstrations.
 Skill = Callable[[Order, Sequence[Experience]], float]

@@ -195,10 +195,13 @@ class Client:
         return found
 
     def programs(self, uri: str, *states: str) -> list[dict[str, Any]]:
-        """Wait until every program of a document is in one of ``states``; return their rows."""
+        """Wait until every program of a document is in one of ``states``, and to stay there; return their rows."""
         params = self.notification(
             "stepsmith/simulation",
-            lambda params: params["uri"] == uri and all(row["state"] in states for row in params["programs"]),
+            lambda params: (
+                params["uri"] == uri
+                and all(row["state"] in states and not row.get("provisional") for row in params["programs"])
+            ),
         )
         rows: list[dict[str, Any]] = params["programs"]
         return rows

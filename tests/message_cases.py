@@ -119,15 +119,15 @@ def _scripted(text: str) -> str:
 
 def _synthesized(text: str) -> str:
     """Return what is said of the last function of a file, and the notes about a program that was found."""
-    from stepagents.jobs.function import function
+    from job_records import function
     from stepcore.jobs import JobError
 
     name = next(
         node.name for node in reversed(ast.parse(text).body) if isinstance(node, ast.FunctionDef | ast.ClassDef)
     )
-    order = {"path": "file.py", "text": text, "selector": name, "trusted": True, "wanted": 1}
+    order = {"path": "file.py", "text": text, "selector": name, "trusted": True, "solutions": 1}
     try:
-        found = function(order, Quiet())  # type: ignore[arg-type]
+        found = function(order, Quiet())
     except JobError as error:
         place = f"{error.detail.get('line')}:{error.detail.get('column')}"
         return f"{place}: {error.code} {error.message}\n"

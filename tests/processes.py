@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,18 @@ def eventually(condition: Callable[..., bool], seconds: float = PATIENCE) -> boo
 def descendants(pid: int) -> list[int]:
     """Return the processes that ``pid`` has started, those that these have started, and so on."""
     return [process for child in children(pid) for process in (child, *descendants(child))]
+
+
+def worked(pid: int) -> float:
+    """Return the seconds of processor time that a process and all that it has started have taken, ended ones too."""
+    ticks = 0
+    for process in (pid, *descendants(pid)):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def children(pid: int) -> list[int]:

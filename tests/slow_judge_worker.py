@@ -10,8 +10,8 @@ from typing import Any
 
 from stepagents.jobs.judge import judge as judged
 from stepagents.judge import Judge
-from stepcore.jobdata.judging import JUDGE
-from stepcore.jobs import Context, Handler, handler, serve
+from stepcore.jobdata.judging import JUDGE, JudgeRequest, JudgeResult
+from stepcore.jobs import Context, Handler, serve
 
 VERDICT = Judge._verdict
 
@@ -23,13 +23,13 @@ def counted(self: Judge, *arguments: Any) -> Any:
     return VERDICT(self, *arguments)
 
 
-def judge(payload: Any, context: Context) -> Any:
-    answer = payload.get("answer", "")
+def judge(request: JudgeRequest, context: Context) -> tuple[JudgeResult, ...]:
+    answer = request.answer or ""
     if "sleep" in answer:
         time.sleep(60)
     if "crash" in answer:
         os.kill(os.getpid(), signal.SIGSEGV)
-    return handler(JUDGE, judged)(payload, context)
+    return judged(request, context)
 
 
 def prepare() -> None:
@@ -37,7 +37,7 @@ def prepare() -> None:
     import stepagents.search.proposer  # noqa: F401
 
 
-HANDLERS: dict[str, Handler] = {"judge": judge}
+HANDLERS = [Handler(JUDGE, judge)]
 
 if __name__ == "__main__":
     vars_of_judge: Any = Judge

@@ -20,7 +20,7 @@ AGENTS = [
 ]
 BENCHMARKS = [
     ["", "harness", "candidates", "disturb", "lsp_client", "typing_session"],
-    ["tasks_at", "search_runs", "page"],
+    ["tasks_at", "search_runs", "page", "mixtures", "decoding"],
     ["measurements"],
     ["side_by_side", "__main__"],
 ]

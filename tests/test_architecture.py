@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib.resources import files
+from inspect import get_annotations
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,13 @@ PACKAGE = ROOT / "stepcore"
 
 # From the lowest layer up. A group (a name of this table) may import lower layers and its own modules.
 LAYERS: list[list[str]] = [
-    ["version", "system"],
+    ["version", "system", "records"],
     ["text"],
     ["jobdata"],
     ["findings"],
     ["sizes", "timing"],
     ["dims", "types", "settings"],
+    ["open_types"],
     ["fn"],
     ["ops"],
     ["graph"],
@@ -41,11 +43,11 @@ LAYERS: list[list[str]] = [
     [""],  # ``stepcore`` itself: what scripts import
     ["isolation"],
     ["jobs"],
-    ["sim"],
+    ["sim", "timer"],
     ["cli"],
 ]
 # What lies directly in the root, besides the packages.
-LOOSE = {"__init__", "dims", "types", "version"}
+LOOSE = {"__init__", "dims", "records", "types", "version"}
 # Upward only when somebody asks: running an operator or a program that carries data loads the simulator then.
 DOORS = {("surface.stream", "sim"), ("surface.applying", "sim"), ("surface.program", "sim")}
 # The only packages that simulation needs, and the only place that may load them.
@@ -169,7 +171,7 @@ def test_there_are_no_cycles_between_modules() -> None:
 def test_only_the_simulator_imports_torch() -> None:
     users = {item.module for item in IMPORTS if item.target.split(".")[0] in HEAVY}
     assert users
-    assert all(module.startswith("stepcore.sim") or module == "stepcore.timing.windows" for module in users)
+    assert all(module.startswith("stepcore.sim") or module == "stepcore.timing.rows" for module in users)
 
 
 def test_nothing_imports_what_belongs_to_higher_layers() -> None:
@@ -242,9 +244,9 @@ SERVER = sorted((ROOT / "server" / "stepserver").rglob("*.py"))
 # is seldom needed: explanations, reading a task's file, caches to be emptied, the simulator's name for errors.
 SERVED = {
     "ide", "jobdata", "system.file_marks", "isolation", "jobs", "settings", "findings.codes", "findings.diagnostics",
-    "text.span", "text.files", "graph.task",
+    "text.span", "text.files", "graph.task", "timing.hardware", "timing.hardware_file",
 }  # fmt: skip
-SELDOM = {"findings.explain", "fn", "system.data_limit"}
+SELDOM = {"findings.explain", "fn", "system.collector", "system.data_limit"}
 # The simulator's worker is the only thing that may be started, and no key of a model is known here.
 FOREIGN = HEAVY | {"openai", "anthropic", "pydantic", "stepagents", "sympy", "requests", "httpx", "ray"}
 SERVE = """
@@ -283,14 +285,16 @@ def test_the_server_stands_on_the_editor_features_and_the_workers() -> None:
 # Of the server's own modules, from the lowest layer up; each may import those of lower layers only, wherever the import
 # stands, for type checkers or not. What a part has to tell those above it, it tells functions that were given to it.
 SERVER_LAYERS: list[list[str]] = [
-    ["client", "legend", "memory", "positions", "quick_types", "reads", "settings", "transport", "version",
+    ["client", "legend", "memory", "pools", "positions", "quick_types", "reads", "settings", "transport", "version",
      "worker_launch"],
     ["loop", "protocol", "workspace"],
     ["documents", "guard"],
     ["convert", "editor", "notebooks", "projects"],
     ["analyses", "simulators", "watch"],
-    ["findings", "writing"],
+    ["findings", "timers", "writing"],
     ["simulation", "synthesis"],
+    ["timing"],
+    ["ranking"],
     ["parts"],
     ["idle", "reconfigure"],
     ["handlers"],
@@ -456,7 +460,9 @@ def test_each_operator_is_one_file_with_its_name() -> None:
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.__name__)
 def test_each_operator_has_all_facets(operator: type[Operator]) -> None:
-    assert [field.name for field in fields(operator)] == [param.name for param in operator.params]
+    fields = [name for name, kind in get_annotations(operator).items() if not kind.startswith("ClassVar")]
+    own = [param for param in operator.common if param not in Operator.common]  # such as rates, which change no result
+    assert fields == [param.name for param in (*operator.params, *own)]
     assert all(param.doc.strip().endswith(".") for param in operator.params)
     for facet in ("summary", "rule", "example"):
         assert vars(operator)[facet].strip(), facet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from inspect import signature as signature_of
 from typing import Any, ClassVar
 
 import pytest
@@ -12,19 +12,21 @@ import pytest
 from ide_cases import in_python
 from stepagents.llm.prompts import operator_text
 from stepcore.check import ImplChecker, check_text
+from stepcore.check.trials import same_meaning
 from stepcore.cli import reference
 from stepcore.conversion.to_python import task_to_python
 from stepcore.conversion.to_task import python_to_task
 from stepcore.findings.diagnostics import Severity, StepError
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.ir import Graph
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.completion import completions
 from stepcore.ide.hover import hover
 from stepcore.ide.signature import signature
-from stepcore.ops import OPERATORS, add, remove
-from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext
-from stepcore.ops.calling import NO_INPUT, Group, Inputs, Many, One, Outputs
+from stepcore.ops import BY_NAME, OPERATORS, add, remove
+from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext, need_common
+from stepcore.ops.calling import NO_INPUT, NO_OUTPUT, Group, Inputs, Many, One, Outputs
 from stepcore.ops.runtime import Data, Runtime
 from stepcore.printing.task import canonical_key, graph_to_impl, task_to_yaml
 from stepcore.sim.functional import Session
@@ -59,7 +61,10 @@ def helper(stream):
 STREAMS = {
     "E0": "step.f32, (M, N)", "E1": "step.f32, (M, N)", "E2": "step.f32, (M, N)",
     "S": "step.Multihot(step.f32, 3), (N,)", "B": "step.Buffer(step.f32, [K]), (N,)", "O": "step.f32, (1, N)",
+    "T": 'step.Tile("fp32", [1, K]), (M, N)', "I": "step.i64, (M, N)",
 }  # fmt: skip
+ARGUMENTS = ", ".join(f"{name}: Annotated[step.Stream, {type_}]" for name, type_ in STREAMS.items())
+ARGUMENTS += ", *, W: Annotated[step.Param(written=True), step.f32, (K, M * N)]"
 MADE = "".join(
     f"{name} = step.Stream('{name}', {element}, {sizes.strip('),').count(',')}, [{sizes.strip('),')}])\n"
     for name, (element, _, sizes) in ((name, text.rpartition(", (")) for name, text in STREAMS.items())
@@ -69,8 +74,17 @@ RIGHT: dict[str, tuple[dict[str, str], str]] = {
     "Map": ({"fn": "double"}, "E0"), "Accum": ({"fn": "add", "b": "1"}, "E0"), "Scan": ({"fn": "add", "b": "1"}, "E0"),
     "Zip": ({}, "(E0, E1)"), "Promote": ({"b": "1"}, "E0"), "Flatten": ({"L": "[1]"}, "E0"),
     "Reshape": ({"S": "1", "L": "[0]"}, "E0"), "Repeat": ({"n": "K"}, "E0"), "RepeatRef": ({}, "(O, E0)"),
-    "Bufferize": ({"a": "1"}, "E0"), "Streamify": ({}, "B"), "Copy": ({}, "E0"), "Partition": ({"N": "3"}, "(E0, S)"),
+    "Bufferize": ({"a": "1"}, "E0"), "Streamify": ({}, "B"), "Copy": ({"n": "2"}, "E0"),
+    "Partition": ({"N": "3"}, "(E0, S)"), "FlatMap": ({"fn": "double"}, "E0"),
+    "Reassemble": ({"order": '"branch"', "onehot": "True"}, "([E0, E1, E2], S)"), "EagerMerge": ({}, "[E0, E1]"),
+    "Parallelize": ({"N": "3", "policy": '"free"'}, "E0"),
     "Merge": ({"fn": "add"}, "([E0, E1, E2], S)"), "Identity": ({}, "E0"),
+    "LinearOffChipLoad": (
+        {"tensor": "W", "tile": "[1, K]", "shape": "[M]", "stride": "[1]", "base": "0"}, "E0",
+    ),
+    "LinearOffChipStore": ({"tensor": "W", "base": "0"}, "T"), "Retile": ({"axis": "0"}, "T"),
+    "RetileStreamify": ({"axis": "0"}, "T"), "Expand": ({"b": "1"}, "(O, E0)"),
+    "RandomOffChipLoad": ({"tensor": "W", "tile": "[1, K]"}, "I"), "RandomOffChipStore": ({"tensor": "W"}, "(I, T)"),
 }  # fmt: skip
 VALUES = (
     "1.5", "2.0", '"1"', '"x"', '"double"', "None", "True", "E0", "K", "M * N", "[1]", "[]", "[1.5, 2]", "(E0, E1)",
@@ -93,7 +107,10 @@ def mistakes(operator: type[Operator]) -> Iterator[str]:
     params, inputs = RIGHT[operator.__name__]
     given = [f"{key}={value}" for key, value in params.items()]
     right = f"{name}({', '.join(given)})"
-    for extra in ("colour=1", "fnn=double", "dim=1", "init=[0]", "size=2", "axis=0, keepdim=True"):
+    for extra in (
+        "colour=1", "fnn=double", "dim=1", "init=[0]", "size=2", "axis=0, keepdim=True", "dept=2", "fifo=2",
+        "capacity=K",
+    ):  # fmt: skip
         yield f"{name}({', '.join([*given, extra])})"
     for key in params:
         others = [item for item in given if not item.startswith(f"{key}=")]
@@ -102,16 +119,17 @@ def mistakes(operator: type[Operator]) -> Iterator[str]:
         yield f"{name}({', '.join([params[key], *others])})"
         yield f"{name}({', '.join([*given, f'{key}={params[key]}'])})"
         yield from (f"{name}({', '.join([*others, f'{key}={value}'])})" for value in VALUES)
+    yield from (f"{name}({', '.join([*given, f'depth={value}'])})" for value in VALUES)
     yield from (f"{name}({text})" for text in ("1", "E0", "double, 1", "[1], M", "helper"))
     yield from (f"A = {right}.apply({text})" for text in INPUTS)
     yield f"A = {name}.apply({inputs})"
-    yield from (f"{names} = {right}.apply({inputs})" for names in NAMES)
+    if operator.outputs is not NO_OUTPUT:
+        yield from (f"{names} = {right}.apply({inputs})" for names in NAMES)
 
 
 def checked(line: str) -> list[tuple[str, str]]:
     """Return what the checker says to a program with ``line``, in the order of the text."""
-    arguments = ", ".join(f"{name}: Annotated[step.Stream, {type_}]" for name, type_ in STREAMS.items())
-    text = f"{HEAD}@step.program\ndef program({arguments}):\n    {line}\n    return O\n"
+    text = f"{HEAD}@step.program\ndef program({ARGUMENTS}):\n    {line}\n    return O\n"
     found = [item for item in check_text(text, "file.py").diagnostics if item.severity is Severity.ERROR]
     of_calls = [item for item in found if item.code in CALLS]
     return [(item.code, item.message) for item in sorted(of_calls, key=lambda item: item.span)]
@@ -119,7 +137,7 @@ def checked(line: str) -> list[tuple[str, str]]:
 
 def run(line: str, *, with_text: bool = True) -> tuple[str, str] | None:
     """Return what a script with ``line`` raises."""
-    text = f"{HEAD}{MADE}{line}\n"
+    text = f"{HEAD}{MADE}W = torch.zeros(35, 9)\n{line}\n"
     file = "<script with text>" if with_text else "<script without>"
     if with_text:
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -169,7 +187,6 @@ def test_values_without_end_are_told(given: str, says: str, with_text: bool) -> 
 # -- an operator of a new shape ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
 class Deal(Operator):
     """Count from 0 on for several lanes at once, and number the lanes."""
 
@@ -284,10 +301,10 @@ def test_a_new_shape_is_completed_documented_and_hovered(deal: type[Operator]) -
 
     found = {item.label: item for item in completions(*at("c = step.|"), snippets=True)}
     assert found["Deal"].edit.text == "Deal(length=${1|D,M,N|}).apply()"
-    assert [item.label for item in completions(*at("c = step.Deal(|)"))][:2] == ["length=", "lanes="]
+    assert [item.label for item in completions(*at("c = step.Deal(|)"))][:3] == ["length=", "lanes=", "depth="]
     assert [item.label for item in completions(*at("c = step.Deal(lanes=|)"))] == []
     help_ = signature(*at("c = step.Deal(length=3, lanes=|)"))
-    assert help_ is not None and (help_.label, help_.active) == ("Deal(length=..., lanes=2)", 1)
+    assert help_ is not None and (help_.label, help_.active) == ("Deal(length=..., lanes=2, depth=...)", 1)
     help_ = signature(*at("c = step.Deal(length=3).apply(|)"))
     assert help_ is not None and help_.label == "Deal(...).apply()" and "Consumes no stream" in help_.documentation
     shown = hover(*at("c = step.De|al(length=3).apply()"))
@@ -306,23 +323,89 @@ def test_a_new_shape_is_shown_on_the_command_line(deal: type[Operator], capsys: 
 
 
 def test_what_all_operators_take_is_declared_once() -> None:
-    @dataclass(frozen=True, kw_only=True)
-    class Timed(Operator):
-        """Operators whose outputs are FIFOs of some depth."""
+    class Wide(Operator):
+        """Operators whose units are so many words wide."""
 
-        depth: Dim | int = 1
+        width: Dim | int = 1
 
-        common: ClassVar[tuple[Param, ...]] = (Param("depth", ParamKind.SIZE, "Depth of each output's FIFO."),)
+        common: ClassVar[tuple[Param, ...]] = (
+            *Operator.common, Param("width", ParamKind.SIZE, "Width of its unit in words."),
+        )  # fmt: skip
 
-    @dataclass(frozen=True, kw_only=True)
-    class Slow(Timed):
+    class Slow(Wide):
         """One with a parameter of its own."""
 
         b: int
 
         params: ClassVar[tuple[Param, ...]] = (Param("b", ParamKind.INTEGER, "Anything."),)
 
-    assert [param.name for param in Slow.calling.params] == ["b", "depth"] and Slow.calling.required == ("b",)
-    assert (Slow(b=1).text(), Slow(b=1, depth=8).text()) == ("Slow(b=1)", "Slow(b=1, depth=8)")
-    with pytest.raises(StepError, match=r"Slow needs a size as depth, and 1\.5 is a float; depth: depth of each"):
-        Slow(b=1, depth=1.5)  # type: ignore[arg-type]
+    assert [param.name for param in Slow.calling.params] == ["b", "depth", "width"]
+    assert list(signature_of(Slow).parameters) == ["b", "depth", "width"] and Slow.calling.required == ("b",)
+    assert (Slow(b=1).text(), Slow(b=1, width=8, depth=4).text()) == ("Slow(b=1)", "Slow(b=1, depth=4, width=8)")
+    assert Slow.calling.computing({"b": 1, "depth": 4, "width": 8}) == {"b": 1}
+    with pytest.raises(StepError, match=r"Slow needs a size as width, and 1\.5 is a float; width: width of its"):
+        Slow(b=1, width=1.5)  # type: ignore[arg-type]
+    with pytest.raises(StepError, match=r"width of Slow is 0; a size is an integer from 1"):
+        need_common(Slow(b=1, width=0), TypingContext())
+
+
+# -- the depth of FIFOs, which all operators take -------------------------------------------------------------
+
+
+@EACH
+def test_a_depth_goes_wherever_a_program_goes_and_changes_nothing_else(operator: type[Operator]) -> None:
+    params, inputs = RIGHT[operator.__name__]
+    given = [f"{key}={value}" for key, value in params.items()]
+    head = f"{HEAD}@step.program\ndef program({ARGUMENTS}):\n    A = "
+
+    def graph_of(depth: str) -> tuple[str, Graph]:
+        call = f"step.{operator.__name__}({', '.join([*given, *([f'depth={depth}'] if depth else [])])})"
+        result = check_text(text := f"{head}{call}.apply({inputs})\n    return O\n", "file.py")
+        assert not [item for item in result.diagnostics if item.code in (*CALLS, "STEP217")]
+        return text, result.programs[0].graph
+
+    text, plain = graph_of("")
+    for depth in ("7", "K", "M * N"):
+        deep_text, deep = graph_of(depth)
+        node, before = deep.nodes[0], plain.nodes[0]
+        assert node.op is not None and str(node.op.depth) == depth.replace(" * ", "*")
+        assert [stream.type for stream in deep.streams] == [stream.type for stream in plain.streams]
+        assert f"depth={node.op.depth}" in node.op.text() and node.op != before.op
+        assert canonical_key(deep) == canonical_key(plain) and same_meaning(plain, deep)
+        assert f", depth={node.op.depth})" in (printed := graph_to_impl(deep)) or f"(depth={node.op.depth})" in printed
+        assert deep_text != text
+    calls = [
+        f"A = step.{operator.__name__}({', '.join(params)}).apply({inputs})" for params in (given, [*given, "depth=M"])
+    ]
+    assert run(calls[0]) == run(calls[1])
+
+
+@pytest.mark.parametrize("depth", ["0", "-1", "2**31 + 1", "M - M", "10**30 * 3"])
+def test_a_depth_is_a_size(depth: str) -> None:
+    for operator in OPERATORS:
+        params, inputs = RIGHT[operator.__name__]
+        given = ", ".join([*(f"{key}={value}" for key, value in params.items()), f"depth={depth}"])
+        line = f"A = step.{operator.__name__}({given}).apply({inputs})"
+        text = f"{HEAD}@step.program\ndef program({ARGUMENTS}):\n    {line}\n    return O\n"
+        (found,) = [item for item in check_text(text, "file.py").diagnostics if item.code == "STEP217"]
+        assert found.code == "STEP217" and found.message.startswith(f"depth of {operator.__name__} is ")
+        assert len(found.message) < 200
+        said = run(line)
+        assert said is not None and said == (found.code, found.message)
+
+
+def test_a_depth_is_completed_hovered_and_converted() -> None:
+    def at(line: str) -> tuple[Analysis, int]:
+        return in_python(f"{line}\nreturn a")
+
+    labels = [item.label for item in completions(*at("c = step.Copy(|)"))]
+    assert labels[:2] == ["n=", "depth="]
+    assert {"M", "N"} <= {item.label for item in completions(*at("c = step.Copy(depth=|)"))}
+    help_ = signature(*at("c = step.Copy(depth=|)"))
+    assert help_ is not None and (help_.label, help_.active) == ("Copy(n=2, depth=...)", 1)
+    shown = hover(*at("c, d = step.Copy(dep|th=3).apply(E0)"))
+    assert shown is not None and shown.markdown.startswith("`depth` (size, the chip's own unless given): Elements")
+    module = read_module(BY_NAME["Copy"].example.replace("Copy()", "Copy(depth=N)"), "file.py")
+    task = read_task(python_to_task(module, module.programs[0]), "task.step.yaml")
+    assert task.impl is not None and "step.Copy(depth=N).apply(E0)" in task.impl.source.text
+    assert "step.Copy(depth=N).apply(E0)" in task_to_python(task)

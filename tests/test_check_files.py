@@ -59,6 +59,20 @@ PYTHON_FILES = {
         + program("A = step.Map(fn=f).apply(E0)\nreturn *both(E1), A, S", "second"),
         ["STEP101 20:58 x fix"],
     ),
+    **{
+        f"what an import that cannot be read names: {line}": (
+            f"from stepcore.dims import {line}\nROW = step.Buffer(step.f32, [K, N])\n"
+            + DEFINITIONS
+            + program(RETURN_ALL),
+            [expected],
+        )
+        for line, expected in (
+            ("K, N,", "STEP902 1:32 "),
+            ("K N", "STEP902 1:29 N"),
+            ("f(), K, M as, N", "STEP902 1:28 ("),
+            ("K, N as class, N # N", "STEP902 1:35 c"),
+        )
+    },
     "a class that makes two functions": (
         DEFINITIONS + BAD_CLASS + program("return step.Map(fn=a).apply(E0), step.Map(fn=b).apply(E1), S"),
         ["STEP303 24:28 missing"],

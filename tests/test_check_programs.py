@@ -25,7 +25,7 @@ from stepcore.check.trials import same_meaning
 from stepcore.check.typing import type_graph
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.ir import Graph, GraphStream, Node
-from stepcore.ops.base import RuleError, RuleSubject, TypingContext
+from stepcore.ops.base import Operator, RuleError, RuleSubject, TypingContext
 from stepcore.sizes.dim import DimError
 from stepcore.text.span import SourceFile, Span
 from stepcore.types import StreamType
@@ -183,6 +183,8 @@ class Broken:
     """Stands for an operator whose rule is broken."""
 
     error: Exception
+    common = Operator.common[:0]
+    off_chip = Operator.off_chip
 
     def infer(self, operands: object, ctx: TypingContext) -> tuple[StreamType, ...]:
         raise self.error

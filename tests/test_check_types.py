@@ -73,7 +73,7 @@ def result_type(body: str) -> str:
         ("return step.Streamify().apply(C)", "[K, D, M, N] of fp32"),
         ("X, Y = step.Copy().apply(C)\nreturn X, Y", " and ".join(["[M, N] of Buffer(fp32, [K, D])"] * 2)),
         ("return step.Identity().apply(P)", "[M, N] of [fp32, Buffer(fp32, [K])]"),
-        ("X, Y = step.Partition(N=2).apply((A, S))\nreturn X, Y", "[M, ?1] of fp32 and [M, ?2] of fp32"),
+        ("X, Y = step.Partition(N=2).apply((A, S))\nreturn X, Y", "[M, #(S, 0)] of fp32 and [M, #(S, 1)] of fp32"),
         (
             "X, Y = step.Copy().apply(S)\nV, W = step.Partition(N=2).apply((C, X))\n"
             "return step.Merge(fn=rows).apply(([V, W], Y))",

@@ -97,6 +97,7 @@ def test_broken_files(tmp_path: Path) -> None:
         "affine = '" + "x" * 100_000 + "'",
         "x" * 100_000 + " = 1",
         "ignore = ['" + "x" * 100_000 + "']",
+        "affine" + ".a" * 50_000 + " = 1",
     ],
 )
 def test_what_is_deep_or_long_is_one_short_message(tmp_path: Path, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,13 +96,21 @@ def test_each_verdict(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows["good"]["functional"]["max_abs_error"] < 1e-4
     assert rows["wrong"]["mismatch"]["index"] == [0]
     assert rows["good"]["seconds"] > 0
+    timing = {name: row["timing"] for name, row in rows.items()}
+    assert (timing["twice"], timing["ill"]) == (None, None)  # with errors there is nothing to time
+    assert (timing["good"]["hw"], timing["good"]["problem"], timing["good"]["stopped"]) == ("default", None, None)
+    assert timing["good"]["cycles"] > 0
 
 
 def test_text_output(cold: None, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write("a.step.yaml", TASK + GOOD)
     write("b.step.yaml", TASK + TWICE)
     assert main(["verify", "a.step.yaml"]) == 0
-    assert "accepted  a" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "accepted  a" in out
+    assert re.search(
+        r"\n  cycles:     [0-9,]+ on default, [\d.]+x of the bound \(off-chip bandwidth\), \d+% of them \w+", out
+    )
     assert main(["verify", "b.step.yaml", "a.step.yaml"]) == 1
     out = capsys.readouterr().out
     assert "rejected  b" in out
@@ -116,8 +125,17 @@ def test_answers_in_other_files(folder: Path, capsys: pytest.CaptureFixture[str]
     write("answers/b.impl.yaml", GOOD)
     code, rows, _ = verify(capsys, "a.step.yaml", "--impl", "answers/a.impl.yaml")
     assert (code, rows["a"]["accepted"]) == (0, True)
-    code, rows, _ = verify(capsys, "a.step.yaml", "b.step.yaml", "--impl", "answers")
+    code, rows, _ = verify(capsys, "a.step.yaml", "b.step.yaml", "--impl", "answers", "--dims", "M=3")
     assert (code, rows["a"]["accepted"], rows["b"]["accepted"]) == (0, True, True)
+    write("stepsmith.toml", "[timing]\nhw = 'paper'\n")
+    _, again, _ = verify(capsys, "a.step.yaml", "--impl", "answers", "--dims", "M=30")
+    assert rows["a"]["timing"]["cycles"] < again["a"]["timing"]["cycles"]
+    assert (rows["a"]["timing"]["hw"], again["a"]["timing"]["hw"]) == ("default", "paper")
+    write("stepsmith.toml", "[timing]\nhw = 'papr'\n")
+    code, rows, _ = verify(capsys, "a.step.yaml", "--impl", "answers")
+    assert (code, rows["a"]["timing"]["cycles"]) == (0, None)
+    assert "stepsmith.toml:2: STEP506 no chip is called 'papr': did you mean paper?" in rows["a"]["timing"]["problem"]
+    write("stepsmith.toml", "")
     write("c.step.yaml", TASK)
     code, rows, _ = verify(capsys, "a.step.yaml", "c.step.yaml", "--impl", "answers")
     assert (code, rows["a"]["accepted"], rows["c"]["accepted"]) == (2, True, False)
@@ -338,6 +356,14 @@ def simulate(capsys: pytest.CaptureFixture[str], *words: str, ends_with: int = 0
 def test_simulate_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write("a.step.yaml", TASK + GOOD)
     result = simulate(capsys, "a.step.yaml", "--dims", "M=3", "--values", "2")
+    assert "timing" not in result
+    timing = simulate(capsys, "a.step.yaml", "--dims", "M=3", "--hw", "paper")["timing"]
+    assert main(["time", "a.step.yaml", "--dims", "M=3", "--hw", "paper", "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert [found["code"] for found in row.pop("diagnostics")] == ["STEP503"]  # of `time` alone
+    assert timing == row
+    assert main(["simulate", "a.step.yaml", "--hw", "fast"]) == 2
+    assert "no chip is called 'fast'" in capsys.readouterr().err
     streams = {stream["name"]: stream for stream in result["streams"]}
     assert streams["E0"]["shape"] == ["M", "N"]
     assert streams["E0"]["sizes"] == [3, 7]
@@ -359,14 +385,16 @@ def test_simulate_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_simulate_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    result = simulate(capsys, str(BENCHMARKS / "etoe_top1_of_3.step.yaml"))
+    result = simulate(capsys, str(BENCHMARKS / "etoe_top1_of_3.step.yaml"), "--timing")
+    assert result["timing"]["routes"] == "run"
+    assert "selectors" not in result
     operators = {operator["parameters"].get("fn"): operator for operator in result["operators"]}
     # x @ W with W of D x D: 16 rows of D columns, and the weight.
     expert = operators["fn_expert1"]
     assert expert["on_chip"] == {"symbolic": "64*D + 4*D*D", "bound": 64 * 16 + 4 * 16 * 16}
     # How many tokens are routed to an expert is known once it has run.
     routed = {stream["name"]: stream for stream in result["streams"]}[expert["inputs"][0]]
-    assert routed["shape"][0].startswith("?")
+    assert routed["shape"][0].startswith("#(")
     assert routed["bytes"]["bound"] == routed["sizes"][0] * (16 + 3) * 4
     assert expert["flops"]["bound"] % routed["sizes"][0] == 0
     metrics = result["metrics"]

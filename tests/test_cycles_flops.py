@@ -62,3 +62,5 @@ def test_of_two_arms_the_dearest_counts() -> None:
 def test_what_nobody_knows_counts_one_for_each_element_and_is_named() -> None:
     found = cost("return [torch.diff(input[0])]\n")
     assert found.unknown == ("diff",)
+    priced = cost("return [torch.diff(input[0])]\n", diff=3)
+    assert priced.unknown == () and priced.flops == 3 * (found.flops or 0)

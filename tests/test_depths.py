@@ -10,14 +10,20 @@ import pytest
 import wires
 from stepcore.check import check_text, fix_text
 from stepcore.check.depths import Demand, net_of, waits
+from stepcore.check.fifos import depth_edit
+from stepcore.check.rewriting import NoFix
 from stepcore.check.trials import same_meaning
 from stepcore.cli import main
+from stepcore.cycles.findings import findings as timing_findings
+from stepcore.cycles.timed import time_program
 from stepcore.findings.diagnostics import Diagnostic, Severity, apply_edits
 from stepcore.graph.ir import Graph
 from stepcore.graph.typed import TypedGraph
-from stepcore.ops import OPERATORS, Bufferize, Flatten, Partition, Promote, Repeat, Reshape, Streamify
+from stepcore.ops import OPERATORS, Bufferize, Flatten, Partition, Promote, Repeat, RepeatRef, Reshape, Streamify
 from stepcore.ops.base import Operator
 from stepcore.sizes.dim import Dim
+from stepcore.text.span import Span
+from stepcore.timing.hardware import PRESETS
 from stepcore.types import Multihot, StreamType
 from wires import Builder, Drawn
 
@@ -72,8 +78,15 @@ def test_the_rule_and_the_simulation_agree(seed: int) -> None:
     assert 5 < sum(stopped) < 55
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_rule_and_the_literal_engine_agree_on_programs_with_depths(seed: int) -> None:
+    stopped = [wires.assert_literal_agrees(Random(f"literal.{seed}.{number}")) for number in range(15)]
+    assert 1 < sum(stopped) < 12
+
+
 def test_every_operator_has_a_pace_but_those_that_data_steer() -> None:
-    assert {operator.__name__ for operator in OPERATORS if operator.pace is None} == {"Partition", "Merge"}
+    steered = {"Partition", "Merge", "Reassemble", "EagerMerge", "Parallelize"}
+    assert {operator.__name__ for operator in OPERATORS if operator.pace is None} == steered
 
 
 def test_nothing_is_said_of_what_data_decide() -> None:
@@ -106,13 +119,26 @@ def beside(fold: Dim | int) -> Graph:
         (Dim.symbol("K"), {"K": 2}, ["K"], ""),
         (Dim.symbol("K"), {"K": 9}, ["K"], "K"),
         (Dim.symbol("K") // 4, {"K": 8}, [], "K//4"),
-        (Dim.symbol("?1"), {}, [], ""),  # only a run knows it
     ],
 )
 def test_what_a_size_may_be_decides(size: Dim | int, bindings: dict[str, int], fixed: list[str], elements: str) -> None:
     waiting = waits(TypedGraph(beside(size)), bindings, fixed)
     assert [str(item.elements) for item in waiting] == [elements] * bool(elements)
     assert all((item.fifos, str(item.room), item.dims) == (1, "2", 1) for item in waiting)
+
+
+def test_nothing_is_said_of_a_size_that_only_a_run_knows() -> None:
+    assert waits(TypedGraph(repeated_beside(9)))
+    assert waits(TypedGraph(repeated_beside(Dim.symbol("?L")))) == []
+
+
+def repeated_beside(fold: Dim | int) -> Graph:
+    built = Builder()
+    first, rest = built.copy(built.input(fold, Dim.symbol("M")))
+    reference, second = built.copy(rest)
+    repeated = built.one(RepeatRef(), built.fold(first, 1), reference)
+    built.graph.returns = [built.join(second, repeated)]
+    return built.graph
 
 
 # -- findings ----------------------------------------------------------------------------------------------
@@ -136,8 +162,29 @@ def test_what_waits_in_the_tasks_is_known_and_fixes_mend_it(folder: str) -> None
             waiting.append(path.name.removesuffix(".step.yaml"))
             graphs = [check_text(each, path.name).programs[0].graph for each in (before, text)]
             assert same_meaning(*graphs)
-            assert [node.op_name for node in graphs[0].nodes] != [node.op_name for node in graphs[1].nodes]
+            given = [[(node.op_name, node.params.get("depth")) for node in graph.nodes] for graph in graphs]
+            assert given[0] != given[1] and len(given[0]) == len(given[1])  # depths, and no further operators
+        _assert_runs_with(before, text, path, warned=bool(rounds))
     assert waiting == WAITING[folder]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_examples_run_on_a_chip(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    _assert_runs_with(text, text, path, warned=False)
+
+
+def _assert_runs_with(before: str, mended: str, path: Path, *, warned: bool) -> None:
+    """What is warned of stops on the default chip, says what cures it, and runs with either fix; all else runs."""
+    for checked, after in zip(*(check_text(text, path.name).programs for text in (before, mended)), strict=True):
+        timed = time_program(checked, PRESETS["default"])
+        assert (timed.cycles is None) is warned, path
+        assert time_program(after, PRESETS["default"]).cycles is not None, path
+        if warned:
+            (stop,) = timing_findings(timed, check_text(before, path.name))
+            assert stop.code == "STEP502" and "cure" in stop.message and stop.fix is not None, path
+            cured = check_text(apply_edits(before, list(stop.fix.edits)), path.name).programs[0]
+            assert time_program(cured, PRESETS["default"]).cycles is not None, path
 
 
 def test_the_warning_fails_no_command_unless_it_is_asked_to(
@@ -153,7 +200,7 @@ def test_the_warning_fails_no_command_unless_it_is_asked_to(
     assert "error[STEP501]" in capsys.readouterr().out
 
 
-AFFINE = """\
+FUNCTIONS = """\
 from typing import Annotated
 
 import stepcore as step
@@ -168,14 +215,17 @@ def add(state, input):
 @step.fn(input=(step.f32, step.f32), output=step.f32)
 def divide(input):
     return [input[0] / input[1]]
+"""
 
+AFFINE = f"""\
+{FUNCTIONS}
 
 @step.program
 def share(x: Annotated[step.Stream, step.f32, (K, M)]) -> Annotated[step.Stream, step.f32, (K, M)]:
-    parts = [step.{op} for _ in range(1)]
+    parts = [step.Accum(fn=add, b=1).apply(x) for _ in range(1)]
     sums = step.Repeat(n=K).apply(parts[0])
     return step.Map(fn=divide).apply((x, sums))
-""".replace("{op}", "Accum(fn=add, b=1).apply(x)")
+"""
 
 
 def test_copies_are_inserted_although_something_has_to_wait_then() -> None:
@@ -229,3 +279,55 @@ def test_streams_that_buffers_only_hold_are_the_same() -> None:
 def test_a_drawn_program_is_that_of_its_seed() -> None:
     one, other = (Drawn(Random("same")).graph for _ in range(2))
     assert [node.op_name for node in one.nodes] == [node.op_name for node in other.nodes] != []
+
+
+# -- the edit ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "after"),
+    [
+        ("step.Copy()", "step.Copy(depth=6)"),
+        ("step.Copy (  )", "step.Copy (  depth=6)"),
+        ("Copy(  # no parameters yet\n)", "Copy(  # no parameters yet\ndepth=6)"),
+        ("step.Accum(fn=add, b=1)", "step.Accum(fn=add, b=1, depth=6)"),
+        ("step.Accum(fn=(add), b=f(1)[0],)", "step.Accum(fn=(add), b=f(1)[0], depth=6,)"),
+        ("step.Repeat(\n    n=2,  # of both (\n)", "step.Repeat(\n    n=2, depth=6,  # of both (\n)"),
+        ("step.Copy(depth=2)", "step.Copy(depth=6)"),
+        ("step.Copy(depth=(1 + M), )", "step.Copy(depth=(6), )"),
+        ("step.Repeat(depth=3, n=')')", "step.Repeat(depth=6, n=')')"),
+        ("step.Größe(n=é)", "step.Größe(n=é, depth=6)"),
+    ],
+)
+def test_a_depth_is_written_into_any_call(call: str, after: str) -> None:
+    text = f"\u2028 x = {call}.apply(E0)  # (rest)\n"
+    start = text.index(call)
+    edit = depth_edit(text, Span(start, start + len(call.partition("(")[0].rstrip())), "6")
+    assert apply_edits(text, [edit]) == text.replace(call, after)
+
+
+@pytest.mark.parametrize("call", ["copy.apply(E0)", "step.Copy", "step.Copy((((", "step.Copy(" + "()," * 99 + ")", ""])
+def test_what_is_no_call_is_left_alone(call: str) -> None:
+    with pytest.raises(NoFix):
+        depth_edit(f"{call}\n", Span(0, len(call.partition("(")[0].removesuffix(".apply"))), "6")
+
+
+RENAMED = FUNCTIONS.replace("import K, M", "import K as WIDTH\nfrom stepcore.dims import M")
+NAMELESS = f"""\
+{RENAMED}
+
+@step.program
+def share(x: Annotated[step.Stream, step.f32, (WIDTH, M)]) -> Annotated[step.Stream, step.f32, (WIDTH, M)]:
+    first, second = step.Copy().apply(x)
+    sums = step.Repeat(n=WIDTH).apply(step.Accum(fn=add, b=1).apply(first))
+    return step.Map(fn=divide).apply((second, sums))
+"""
+
+
+def test_a_size_that_has_no_name_is_held_in_a_buffer_and_one_that_has_by_a_depth() -> None:
+    (waiting,) = check_text(NAMELESS, "a.py").diagnostics
+    assert waiting.fix is not None and waiting.fix.title == "Hold second in a buffer"
+    named = NAMELESS.replace("K as WIDTH", "K").replace("WIDTH", "K")
+    (waiting,) = check_text(named, "a.py").diagnostics
+    assert waiting.fix is not None and [edit.text for edit in waiting.fix.edits] == ["depth=K"]
+    assert check_text(apply_edits(named, list(waiting.fix.edits)), "a.py").diagnostics == []

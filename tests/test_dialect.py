@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
+from stepagents.llm import prompts
+from stepagents.search.items import SearchStep, SearchStream
+from stepagents.search.running import MoveRunner
 from stepcore.check import check_text, fix_text
 from stepcore.check.files import CheckResult
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml.tasks import read_task
+from stepcore.ide.analysis import analyze
+from stepcore.ide.features import completions, hover, signature, tokens
+from stepcore.ide.model import Kind
 from stepcore.ops import BY_NAME, GENERATION_1, OPERATORS, Copy, Promote
-from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext
-from stepcore.ops.dialect import Dialect, SizeOrder
-from stepcore.types import Buffer, StreamType
+from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, TypingContext
+from stepcore.ops.dialect import Dialect, SizeOrder, by_names
+from stepcore.types import Buffer, Scalar, StreamType
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("stepcore", "server", "agents", "benchmarks", "scripts")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Upend(Operator):
     """An operator that generation 1 does not have: the sizes of a stream the other way round, ``times`` over."""
 
@@ -26,6 +36,20 @@ class Upend(Operator):
 
     params: ClassVar[tuple[Param, ...]] = (Param("times", ParamKind.INTEGER, "How often."),)
     aliases: ClassVar[tuple[str, ...]] = ("Reverse",)
+    summary: ClassVar[str] = "Turns the sizes of a stream round."
+    details: ClassVar[str] = "Its data stay."
+    rule: ClassVar[str] = "Stream[T, shape] -> Stream[T, shape[::-1]]"
+    example: ClassVar[str] = """\
+from typing import Annotated
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.program
+def program(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (N, M)]:
+    return step.Upend(times=1).apply(E0)
+"""
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         (operand,) = operands
@@ -111,7 +135,8 @@ def test_an_operator_takes_other_parameters_in_another_dialect() -> None:
     plain = GENERATION_1.extended("Upend without times", [Turn])
     assert codes(python("step.Upend().apply(E0)", plain)) == []
     (found,) = python("step.Upend(times=3).apply(E0)", plain).diagnostics
-    assert (found.code, found.message.split(";")[0]) == ("STEP203", "Upend has no parameters, and this is times")
+    said = "Upend has no parameters of its own, and this is times"
+    assert (found.code, found.message.split(";")[0]) == ("STEP203", said)
 
 
 def test_a_later_operator_stands_in_the_place_of_the_earlier_one() -> None:
@@ -121,6 +146,67 @@ def test_a_later_operator_stands_in_the_place_of_the_earlier_one() -> None:
     assert dialect.by_name["Promote"] is dialect.by_name["Lift"] is wider
     assert dialect.by_name["Copy"] is Copy
     assert GENERATION_1.by_name["Promote"] is Promote
+
+
+def names_at(text: str, offset: int, dialect: Dialect) -> set[str]:
+    return {item.label for item in completions(analyze(text, "file.py", dialect=dialect), offset)}
+
+
+def test_an_editor_sees_the_operators_of_the_file() -> None:
+    text = PROGRAM.format(expression="step.Upend(times=1).apply(E0)", outputs="(N, M)")
+    at = text.index("Upend")
+    for dialect, is_known in ((WITH_UPEND, True), (GENERATION_1, False)):
+        state = analyze(text, "file.py", dialect=dialect)
+        assert [item.code for item in state.diagnostics] == ([] if is_known else ["STEP201"])
+        half = text.replace("step.Upend(times=1).apply(E0)", "step.Up")
+        assert ("Upend" in names_at(half, half.index("step.Up") + 7, dialect)) is is_known
+        shown = hover(state, at)
+        assert ("times" in shown.markdown if shown is not None else False) is is_known
+        inside = signature(state, at + len("Upend("))
+        assert (inside is not None and "times" in str(inside)) is is_known
+        assert Kind.OPERATOR in {token.kind for token in tokens(state) if token.span.start == at}
+        # An edit keeps the dialect, and what was known in another one is not taken over.
+        again = analyze(text + "\n", "file.py", dialect=dialect, previous=analyze(text, "file.py", dialect=OUTWARD))
+        assert [item.code for item in again.diagnostics] == ([] if is_known else ["STEP201"])
+
+
+def test_prompts_tell_the_operators_of_the_task() -> None:
+    assert "## `Upend` or `Reverse`" in prompts.system_prompt(dialect=WITH_UPEND)
+    assert "Upend" not in prompts.system_prompt()
+
+
+def test_the_search_makes_no_move_with_an_operator_that_the_task_does_not_see() -> None:
+    held = [operator for operator in OPERATORS if operator is not Promote]
+    smaller = Dialect("without Promote", held, by_names(held))
+    item = SearchStream(0, StreamType(Scalar("fp32"), ()), [], None, 0, 0.0)
+    for dialect, refused in ((smaller, True), (GENERATION_1, False)):
+        runner = MoveRunner([], {}, dialect)
+        step = SearchStep((Promote(b=0),), (item,), "Promote")
+        with pytest.raises(RuleError, match="Promote is no operator of this") if refused else nullcontext():
+            assert str(runner.apply(step)[0][0].shape[0]) == "1"
+
+
+def reads_the_registry(path: Path) -> bool:
+    """Whether a module names the lists of operators, which a dialect stands for."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module in ("stepcore.ops", "stepcore.ops.dialect"):
+            if {alias.name for alias in node.names} & {"OPERATORS", "BY_NAME", "add", "remove", "*"}:
+                return True
+        elif isinstance(node, ast.Import) and any(alias.name == "stepcore.ops" for alias in node.names):
+            return True
+    return False
+
+
+def test_nobody_but_the_dialect_reads_the_registry() -> None:
+    """Features of an editor take the dialect of the analysis; only what makes one says which that is by default."""
+    modules = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    assert len(modules) > 300
+    own = ROOT / "stepcore" / "ops"
+    assert [path for path in modules if own not in path.parents and reads_the_registry(path)] == []
+    assert reads_the_registry(Path(__file__))
+    editor = [path for folder in ("stepcore/ide", "server") for path in (ROOT / folder).rglob("*.py")]
+    naming = {path.name for path in editor if "GENERATION_1" in path.read_text(encoding="utf-8")}
+    assert naming == {"analysis.py"}
 
 
 def test_sizes_are_written_in_the_order_of_the_dialect() -> None:

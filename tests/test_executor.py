@@ -17,11 +17,11 @@ from stepagents.cli.orders import read_orders
 from stepagents.executors.executor import Executor, available_cpus
 from stepagents.executors.opening import ExecutorChoice, open_executor
 from stepagents.runs import WorkerSampler
-from stepagents.sampling import Experience, Order
+from stepagents.sampling import Order
 from stepcore.graph.task import task_name
 from stepcore.jobdata.kinds import JobKind
 from stepcore.jobdata.plain import written
-from stepcore.jobdata.sampling import SampleRequest, SampleResult
+from stepcore.jobdata.writing import Experience, ProposeRequest, SampleResult
 from stepcore.jobs import Job, JobCancelled, Pool
 
 EASY = TASKS / "index_score_filter.step.yaml"
@@ -140,7 +140,7 @@ class AtOnce:
     def __init__(self) -> None:
         self.paths: list[str] = []
 
-    def submit(self, kind: JobKind[Any, Any, Any], request: SampleRequest, **_how: Any) -> Job[Any]:
+    def submit(self, kind: JobKind[Any, Any, Any], request: ProposeRequest, **_how: Any) -> Job[Any]:
         """Note the job, and end it."""
         self.paths.append(request.path)
         job: Job[Any] = Job(len(self.paths), kind, request, None)

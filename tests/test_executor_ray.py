@@ -25,6 +25,7 @@ from stepagents.judge import Stage
 from stepagents.runs import WorkerSampler
 from stepcore.cli import main
 from stepcore.jobdata.judging import JUDGE, JudgeRequest
+from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
 
 ray: Any = pytest.importorskip("ray")
@@ -130,26 +131,29 @@ class TestJobs:
     def test_jobs_run_on_all_nodes(self, calm: RayExecutor) -> None:
         assert calm.size == 3
         reports = [Progress() for _ in range(3)]
-        jobs = [calm.submit("polite", 3600.0, on_progress=report) for report in reports]
+        jobs = [calm.submit(untyped("polite"), 3600.0, on_progress=report) for report in reports]
         assert all(report.came.wait(PATIENCE) for report in reports)  # three at a time need both nodes
         for job in jobs:
             job.cancel()
         for job in jobs:
             with pytest.raises(JobCancelled):
                 job.result(PATIENCE)
-        assert [calm.submit("echo", number).result(PATIENCE) for number in range(8)] == list(range(8))
+        assert [calm.submit(untyped("echo"), number).result(PATIENCE) for number in range(8)] == list(range(8))
 
     def test_limits_failures_and_questions_are_those_of_the_local_pool(self, calm: RayExecutor) -> None:
-        assert failure(calm.submit("sleep", 60.0, seconds=0.5)).code == "STEP405"
-        assert failure(calm.submit("hoard", 2 << 30)).code == "STEP406"
-        assert failure(calm.submit("leave", 3)).code == "STEP407"
-        failed = failure(calm.submit("fail", "no"))
+        assert failure(calm.submit(untyped("sleep"), 60.0, seconds=0.5)).code == "STEP405"
+        assert failure(calm.submit(untyped("hoard"), 2 << 30)).code == "STEP406"
+        assert failure(calm.submit(untyped("leave"), 3)).code == "STEP407"
+        failed = failure(calm.submit(untyped("fail"), "no"))
         assert (failed.code, failed.message, failed.detail) == ("STEP404", "no", {"line": 3})
-        assert calm.submit("ask", ["a", "b"], on_ask=lambda question: question * 2).result(PATIENCE) == ["aa", "bb"]
-        assert failure(calm.submit("ask", ["a"])).message == "this owner answers no questions"
+        assert calm.submit(untyped("ask"), ["a", "b"], on_ask=lambda question: question * 2).result(PATIENCE) == [
+            "aa",
+            "bb",
+        ]
+        assert failure(calm.submit(untyped("ask"), ["a"])).message == "this owner answers no questions"
 
     def test_credentials_do_not_reach_jobs(self, calm: RayExecutor) -> None:
-        found = calm.submit("environment", None).result(PATIENCE)
+        found = calm.submit(untyped("environment"), None).result(PATIENCE)
         assert os.environ["SOME_API_KEY"] == SECRET
         assert SECRET not in found.values()
 
@@ -183,7 +187,7 @@ class Question:
 def test_a_lost_node_costs_one_attempt_of_its_jobs(nodes: Nodes, executor: RayExecutor) -> None:
     release = threading.Event()
     questions = [Question(release) for _ in range(3)]
-    jobs = [executor.submit("ask", ["?"], on_ask=question) for question in questions]
+    jobs = [executor.submit(untyped("ask"), ["?"], on_ask=question) for question in questions]
     assert all(question.came.wait(PATIENCE) for question in questions)
     slots = slot_processes()
     nodes.cluster.remove_node(nodes.second, allow_graceful=False)
@@ -199,9 +203,9 @@ def test_a_job_that_loses_its_slot_again_is_given_up(executor: RayExecutor) -> N
             if b"Slot" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, signal.SIGKILL)
 
-    lost = failure(executor.submit("ask", ["?"], on_ask=kill_the_slot))
+    lost = failure(executor.submit(untyped("ask"), ["?"], on_ask=kill_the_slot))
     assert (lost.code, lost.message) == ("STEP407", "its node or worker was lost 2 times")
-    assert executor.submit("echo", "still here").result(PATIENCE) == "still here"
+    assert executor.submit(untyped("echo"), "still here").result(PATIENCE) == "still here"
 
 
 def test_the_cluster_has_no_room(nodes: Nodes) -> None:
@@ -212,10 +216,10 @@ def test_the_cluster_has_no_room(nodes: Nodes) -> None:
     ):
         reports = [Progress() for _ in range(first.size)]
         for report in reports:
-            first.submit("polite", 3600.0, on_progress=report)
+            first.submit(untyped("polite"), 3600.0, on_progress=report)
         assert all(report.came.wait(PATIENCE) for report in reports)
-        assert "had a free CPU" in failure(second.submit("echo", 1)).message
-        assert "had a free CPU" in failure(second.submit("echo", 2)).message
+        assert "had a free CPU" in failure(second.submit(untyped("echo"), 1)).message
+        assert "had a free CPU" in failure(second.submit(untyped("echo"), 2)).message
 
 
 class TestAgents:

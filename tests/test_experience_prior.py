@@ -18,7 +18,6 @@ from learning_models import IMPL, OTHER, TASK, experience
 from programs import generate, impl_text, task_text, tried
 from stepagents.experience.identity import UnusableProgram, checked_program, without_impl
 from stepagents.prior import MOST, choices, search_costs
-from stepagents.sampling import Experience
 from stepagents.search import emit
 from stepagents.search.costs import LEAST, CostModel
 from stepagents.search.moves import Moves
@@ -26,6 +25,7 @@ from stepagents.search.proposer import SearchOptions, synthesize
 from stepagents.search.space import Space
 from stepagents.search.traits import kind, move_traits
 from stepcore.dims import D, K, M
+from stepcore.jobdata.writing import Experience
 from stepcore.types import Buffer, Multihot, Scalar, StreamType, STuple
 
 ALL = [*sorted(TASKS.glob("*.step.yaml")), *sorted(TASKS2.glob("*.step.yaml"))]

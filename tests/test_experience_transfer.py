@@ -14,7 +14,7 @@ from stepagents.executors.opening import open_executor
 from stepagents.experience.store import Store
 from stepagents.experience.transfer import export_lines, import_lines
 from stepagents.experience.verifying import verified
-from stepagents.sampling import Experience
+from stepcore.jobdata.writing import Experience
 
 
 def line(**changes: object) -> str:

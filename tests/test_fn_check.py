@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from stepcore.dims import D, E, K, M
+from stepcore.findings import budget
+from stepcore.findings.budget import Budget
 from stepcore.fn import allow
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.prelude import constant_bindings, prelude_names, size_faults
 from stepcore.fn.shapes.inference import FnCost, fn_cost
+from stepcore.frontend.typetext import parse_type
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Element, Multihot, Scalar, STuple
@@ -492,3 +495,36 @@ def test_a_tab_in_python_is_named() -> None:
     body = block("x = input[0]\n\treturn [x]\n", "input")
     (found,) = check_fn(FnDecl("f", "f", VEC, VEC, body), FnScope())
     assert (found.code, found.message) == ("STEP301", "a tab indents this line; use spaces, as in the other lines")
+
+
+def test_a_clean_body_is_looked_at_once_under_all_names_and_a_wrong_one_names_its_function() -> None:
+    def named(name: str, text: str) -> FnDecl:
+        return FnDecl(name, name, VEC, VEC, CodeBlock(Embedded.whole(text), ("input",)))
+
+    clean = "return [torch.relu(input[0]) * 3.0625]\n"
+    left = []
+    for name in ("first", "second"):
+        with budget.using(Budget(1_000)) as own:
+            assert check_fn(named(name, clean), FnScope()) == []
+        left.append(own.left)
+    assert left[0] < left[1] == 1_000
+    for name in ("first", "second"):
+        (found,) = check_fn(named(name, "return [input[0], input[0]]\n"), FnScope())
+        assert found.message.startswith(f"{name} returns 2 components")
+
+
+@pytest.mark.parametrize(
+    ("given", "result", "said"),
+    [
+        ("_R", "_R//2", ""),
+        ("_R", "_R + 1", ""),
+        ("_R//2", "_R", "nothing says what _R is"),
+        ("_R", "_S//2", "what _S is"),
+    ],
+)
+def test_any_size_of_an_output_stands_alone_in_the_input(given: str, result: str, said: str) -> None:
+    types = [parse_type(f"Tile(fp32, [{size}, 4])").element for size in (given, result)]
+    assert types[0] is not None and types[1] is not None
+    found = check_fn(FnDecl("f", "f", types[0], types[1], block("return input\n", "input")), FnScope())
+    messages = [item.message for item in found if item.code == "STEP226"]
+    assert len(messages) == bool(said) and all(said in message for message in messages)

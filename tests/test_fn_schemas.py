@@ -23,6 +23,7 @@ from stepcore.fn import allow, terms, torch_table, walk
 from stepcore.fn.check import check_block, check_fn, forget
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.frontend.yaml.tasks import read_task
+from stepcore.ops import GENERATION_1
 from stepcore.ops.map import Map
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError, machine
 from stepcore.sim.world import World
@@ -325,7 +326,7 @@ def test_the_search_goes_on_after_a_hostile_function() -> None:
     assert spec is not None
     worlds = [World(spec, {"M": 3, "N": 2}, seed, None, torch.float64) for seed in (1, 2)]
     before = [world.inputs[0].components[0].clone() for world in worlds]
-    runner = MoveRunner(worlds, {"M": 3, "N": 2})
+    runner = MoveRunner(worlds, {"M": 3, "N": 2}, GENERATION_1)
     given = SearchStream(0, spec.inputs[0].type, [world.inputs[0] for world in worlds], None, 0, 0.0)
     bad, same = spec.fns
     with pytest.raises(FAILURES, match="in place"):

@@ -26,7 +26,9 @@ FILES = [*((path, python_text(path)) for path in EXAMPLES), *((path, path.read_t
 
 COPY = re.compile(r"^ *((?:\w+, )+\w+) = step\.Copy\(\)\.apply\((\w+)\)\n", re.MULTILINE)
 WRAP = re.compile(r"step\.(?:Promote|Flatten)\([^()]*\)\.apply\((\w+)\)")
-STREAM = re.compile(r"(?<=[(,] )\w+(?=[,)])|(?<=apply\()\w+(?=\))|(?<=return )\w+$", re.MULTILINE)
+NAME = r"[^\W\d]\w*"
+STREAM = re.compile(rf"(?<=[(,] ){NAME}(?=[,)])|(?<=apply\(){NAME}(?=\))|(?<=return ){NAME}$", re.MULTILINE)
+SIZES = re.compile(r"(?:tile|shape|stride)=\[[^]]*$")  # what stands in these is no stream
 OPERATOR = re.compile(r"(?<=step\.)[A-Z]\w+(?=\()")
 PARAMETER = re.compile(r"(?<=\()(?:fn|b|a|n|L|S|N)(?==)")
 FUNCTION = re.compile(r"(?<=fn=)\w+")
@@ -54,7 +56,9 @@ def mistakes(text: str) -> Iterator[Mistake]:
         other = next((item[0] for item in STREAM.finditer(text, body) if item[0] != match[0]), match[0])
         yield replaced("another stream", text, match, other)
     for kind, pattern in (("operator", OPERATOR), ("function", FUNCTION), ("stream", STREAM), ("parameter", PARAMETER)):
-        for match in pattern.finditer(text, body):
+        for match in pattern.finditer(text, 0 if kind == "function" else body):  # in helpers, too
+            if kind == "stream" and SIZES.search(text[: match.start()]):
+                continue
             yield replaced(f"misspelt {kind}", text, match, misspelt(match[0]))
     for match in WRAP.finditer(text, body):
         yield replaced("no wrap", text, match, match[1])

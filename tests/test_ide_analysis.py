@@ -12,11 +12,11 @@ import pytest
 from benchmarks.bench_check import python_file
 from stepcore.check import check_text
 from stepcore.check.files import CheckResult, check_part
-from stepcore.check.programs import AffineRule
 from stepcore.frontend.python import ModuleFacts
 from stepcore.frontend.syntax import split_blocks
 from stepcore.ide.analysis import Analysis, analyze, kind_of, looks_like_task
 from stepcore.ide.cut import Cut
+from stepcore.jobdata.choices import AffineRule
 
 ROOT = Path(__file__).parents[1]
 COMPOSED = ROOT / "tests/golden/check/STEP207_composition_layers.py"
@@ -131,11 +131,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note the texts that are checked from now on."""
     checked: list[str] = []
 
-    def counting(
-        part: str, path: str, others: ModuleFacts, affine: AffineRule, *, with_fixes: bool = True
-    ) -> CheckResult:
+    def counting(part: str, path: str, others: ModuleFacts, affine: AffineRule, **how: Any) -> CheckResult:
         checked.append(part)
-        return check_part(part, path, others, affine, with_fixes=with_fixes)
+        return check_part(part, path, others, affine, **how)
 
     monkeypatch.setattr("stepcore.ide.analysis.check_part", counting)
     return checked

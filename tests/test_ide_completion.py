@@ -195,9 +195,9 @@ def test_keys_and_values_of_task_files(text: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("body", "label", "active"),
     [
-        ("c = step.Accum(fn=add, b=|)", "Accum(fn=..., b=...)", 1),
-        ("c = step.Accum(|)", "Accum(fn=..., b=...)", None),
-        ("c = step.Repeat(|", "Repeat(n=...)", 0),
+        ("c = step.Accum(fn=add, b=|)", "Accum(fn=..., b=..., depth=..., bw=...)", 1),
+        ("c = step.Accum(|)", "Accum(fn=..., b=..., depth=..., bw=...)", None),
+        ("c = step.Repeat(|", "Repeat(n=..., depth=...)", 0),
         ("c = step.Zip().apply(|", "Zip(...).apply((first, second))", 0),
         ("c = step.Merge(fn=add).apply(([a], |", "Merge(...).apply(([branch, ...], selector))", 0),
     ],
@@ -246,3 +246,14 @@ def test_every_place_answers(path: Path) -> None:
         for item in completions(analysis, offset, snippets=True):
             assert item.label and 0 <= item.edit.span.start <= offset <= item.edit.span.end <= len(text)
         signature(analysis, offset)
+
+
+def test_the_same_question_has_the_same_answer_and_another_one_its_own() -> None:
+    analysis, offset = in_python("c = step.|\nreturn c")
+    first = completions(analysis, offset, snippets=True)
+    kept = list(first)
+    first.clear()  # what somebody does with a list is the own affair
+    assert completions(analysis, offset, snippets=True) == kept
+    assert not any(item.is_snippet for item in completions(analysis, offset))
+    assert completions(analysis, offset - len("step."), snippets=True) != kept
+    assert completions(analysis, offset, snippets=True) == kept

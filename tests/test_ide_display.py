@@ -36,8 +36,8 @@ HINTS = {
     ),
     "task": task("E1«: [M, N] of fp32» = step.Map(fn=fn_scale).apply(E0)\nreturn E1"),
     "branches": task(
-        "xs«: 3 × [M, |xs[i]|] of Buffer(fp32, [L])» = step.Partition(N=3).apply((E0, S1))\n"
-        "y«: [M, |xs[1]|] of fp32» = step.Map(fn=fn_scale).apply(xs[1])\nreturn y"
+        "xs«: 3 × [M, #(S1, i)] of Buffer(fp32, [L])» = step.Partition(N=3).apply((E0, S1))\n"
+        "y«: [M, #(S1, 1)] of fp32» = step.Map(fn=fn_scale).apply(xs[1])\nreturn y"
     ),
     "CJK and emoji": program('x = "🙂流"; A«: [M, N] of fp32» = E0\nreturn A'),
 }

@@ -49,7 +49,10 @@ CASES = {
     ),
     "size of a branch": (
         task("A, B, C = step.Partition(N=3).apply((E0, S1))\nreturn ¦B"),
-        ["B: [M, |B|] of Buffer(fp32, [L])", "`|B|` is how much the selector sends to branch 1; only a run can tell."],
+        [
+            "B: [M, #(S1, 1)] of Buffer(fp32, [L])",
+            "`#(S1, 1)`: how often S1 names branch 1; only a run can tell.",
+        ],
     ),
     "unknown type": (
         program("E1 = step.Promote(b=9).apply(E0)\nreturn E¦1"),

@@ -126,6 +126,48 @@ def test_rename_changes_all_places_and_no_meaning(text: str) -> None:
     assert {edit.text for edit in edits} == {"fresh"}
 
 
+# A reference gets the weights of its programs by name, at the function or at a keyword of another call of it.
+WEIGHED = (
+    HEAD.replace("(x):", "(x, W):")
+    .replace("x.sum(-1)", "x.sum(-1) * W")
+    .replace("(M, N)]) ->", "(M, N)], *, W: Annotated[step.Param, step.f32, ()]) ->")
+    + "    return step.Map(fn=double).apply(E0)\n\n\nprint(reference(ROW, W=2), reference(ROW, 3))\n"
+)
+
+
+@pytest.mark.parametrize("at", ["W: Anno", "W):", "W\n", "W=2"])
+def test_rename_of_a_weight_reaches_the_reference(at: str) -> None:
+    before = analyze(WEIGHED, "file.py")
+    renamed = apply_edits(WEIGHED, rename(before, WEIGHED.index(at), "gain"))
+    assert renamed == WEIGHED.replace("W:", "gain:").replace("W)", "gain)").replace("* W", "* gain").replace(
+        "W=2", "gain=2"
+    )
+    assert [item.code for item in analyze(renamed, "file.py").diagnostics] == [item.code for item in before.diagnostics]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WEIGHED.replace("(x, W):", "(x, **weights):").replace("* W", "* weights['W']"),
+        WEIGHED.replace("reference=reference", "reference=torch.mul").replace(
+            "import step", "import torch\nimport step"
+        ),
+        WEIGHED.replace("reference=reference", "reference=lambda x, W: x * W"),
+    ],
+)
+def test_a_weight_keeps_its_name_where_nothing_says_how_the_reference_takes_it(text: str) -> None:
+    with pytest.raises(IdeError, match="the reference of program is given W by this name"):
+        rename(analyze(text, "file.py"), text.index("W: Anno"), "gain")
+    without = text.replace("reference=torch.mul", "reference=None")
+    if without != text:
+        assert rename(analyze(without, "file.py"), without.index("W: Anno"), "gain")
+
+
+def test_a_weight_gets_no_name_that_its_reference_has() -> None:
+    with pytest.raises(IdeError, match="x is taken here: it is a name of reference"):
+        rename(analyze(WEIGHED, "file.py"), WEIGHED.index("W: Anno"), "x")
+
+
 def test_rename_to_the_same_name_does_nothing() -> None:
     case = marked(program("E¦1 = E0\nreturn E1"))
     assert rename(case.analysis, case.offset, "E1") == []
@@ -216,7 +258,7 @@ def test_an_answer_file_knows_the_names_of_its_task() -> None:
             {"input"},
             {"E0", "state"},
         ),
-        (task("E1 = E0\n¦\nreturn E1"), {"E0", "E1", "S1", "fn_scale", "L", "M"}, {"gain", "part", "W"}),
+        (task("E1 = E0\n¦\nreturn E1"), {"E0", "E1", "S1", "fn_scale", "L", "M", "W"}, {"gain", "part"}),
         (
             task("return E0").replace("    return [part", "    ¦return [part"),
             {"part", "input", "gain", "L"},

@@ -17,7 +17,8 @@ from stepagents.experience.journal import Journal, RunStart
 from stepagents.experience.store import Store
 from stepagents.experience.strata import Selection, selections, strata
 from stepagents.improve import Ended, Improvement, InMemory, LoopOptions, StageBegun, TaskSampled
-from stepagents.sampling import Experience, Order, Sampled
+from stepagents.sampling import Order, Sampled
+from stepcore.jobdata.writing import Experience
 
 
 def fixed(chances: dict[str, float]) -> Skill:

@@ -18,6 +18,7 @@ from processes import PATIENCE, eventually
 from stepcore.isolation import LAYERS, TEXT, Isolation, Report, isolation_for, unprotected
 from stepcore.isolation.kernel import CLONE_NEWUSER, CLONE_THREAD
 from stepcore.isolation.seccomp import numbers, program
+from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import Limits, Pool
 from stepcore.jobs.probe import isolation_in_force
 
@@ -139,11 +140,11 @@ def test_other_tables_of_calls_end_the_process_and_unknown_calls_pass(machine: s
 def test_jobs_that_may_do_different_things_never_meet_in_one_worker(tmp_path: Path) -> None:
     ways = [TEXT, Isolation(), Isolation("user", (str(tmp_path),)), Isolation(network=True)]
     with Pool(COMMAND, 1, Limits(seconds=20, memory=256 << 20)) as pool:
-        seen = [pool.submit("pid", None, isolation=way).result(PATIENCE) for way in ways[:3]]
+        seen = [pool.submit(untyped("pid"), None, isolation=way).result(PATIENCE) for way in ways[:3]]
         assert len(set(seen)) == 3
-        assert [pool.submit("pid", None, isolation=way).result(PATIENCE) for way in ways[:3]] == seen
+        assert [pool.submit(untyped("pid"), None, isolation=way).result(PATIENCE) for way in ways[:3]] == seen
         assert sorted(pool.worker_pids) == sorted(seen)
-        pool.submit("pid", None, isolation=ways[3]).result(PATIENCE)
+        pool.submit(untyped("pid"), None, isolation=ways[3]).result(PATIENCE)
         assert len(pool.worker_pids) == 3  # the one that was idle for the longest time is gone
         assert seen[0] not in pool.worker_pids
 
@@ -153,11 +154,13 @@ def test_functions_of_one_file_never_meet_those_of_another(tmp_path: Path) -> No
     paths = [tmp_path / "a.py", tmp_path / "b.py", tmp_path / "a.step.yaml", tmp_path / "b.step.yaml"]
     with Pool(COMMAND, 1, Limits(seconds=20, memory=256 << 20)) as pool:
         a, b, first, second = (
-            pool.submit("pid", None, isolation=isolation_for(path, paths)).result(30) for path in paths
+            pool.submit(untyped("pid"), None, isolation=isolation_for(path, paths)).result(30) for path in paths
         )
         assert len({a, b, first}) == 3
         assert first == second
-        again = [pool.submit("pid", None, isolation=isolation_for(paths[i], paths)).result(30) for i in (0, 0, 1)]
+        again = [
+            pool.submit(untyped("pid"), None, isolation=isolation_for(paths[i], paths)).result(30) for i in (0, 0, 1)
+        ]
         assert again == [a, a, b]  # an editor's saves find their worker warm
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
+from dataclasses import is_dataclass
 from typing import Any, Final, get_args
 
 import pytest
 
 from job_records import run_of
 from scripts import editor_types
+from stepcore import jobdata
 from stepcore.jobdata.editor import FaultName
 from stepcore.jobdata.failures import Failure
 from stepcore.jobdata.kinds import JobKind
@@ -25,7 +29,8 @@ from stepcore.jobdata.programs import (
     StreamRow,
     VerifyRequest,
 )
-from stepcore.jobs import Job, JobError, handler
+from stepcore.jobdata.writing import Experience, FunctionRequest, ProposeRequest
+from stepcore.jobs import Handler, Job, JobError
 
 COMPONENT = ComponentRow("fp32", (7,), (0.5, "nan"), 0.5, 0.5, None, 1, 0)
 RUN = run_of(StreamRow("E0", "input", "f32", ("M",), (7,), QuantityRow("4*M", 28), (COMPONENT,)))
@@ -120,29 +125,49 @@ def test_the_detail_of_an_error_is_not_believed(detail: Any) -> None:
 
 
 def test_a_worker_reads_its_orders_as_strictly() -> None:
-    run = handler(VERIFY, lambda _request, _context: ())
+    run = Handler(VERIFY, lambda _request, _context: ())
     context: Any = None
     assert run({"path": "a", "text": ""}, context) == []
     with pytest.raises(JobError, match="no order for the job 'verify': text: is missing"):
         run({"path": "a"}, context)
 
 
+@pytest.mark.parametrize("module", ["stepcore.sim.worker.__main__", "stepagents.worker"])
+def test_no_job_of_a_worker_reads_its_order_by_key(module: str) -> None:
+    """Each refuses what is no record before it does anything, and what it takes is one."""
+    context: Any = None
+    handlers: tuple[Handler, ...] = vars(importlib.import_module(module))["_HANDLERS"]
+    assert handlers
+    for run in handlers:
+        with pytest.raises(JobError, match=f"no order for the job '{run.kind.name}'.*") as caught:
+            run({"what": [1]}, context)
+        assert caught.value.code == "STEP911"
+    for kind in (*(each.kind for each in handlers), *kinds().values()):
+        assert is_dataclass(kind.request) or kind.request is type(None), kind.name
+
+
+def test_orders_for_programs_come_back_as_they_were() -> None:
+    learned = (Experience("t", "inputs: []", "return x", "search", 0.5),)
+    task = ProposeRequest(path="a", text="", seconds=3.0, experiences=learned, costs={"table": []}, price=(1, 2))
+    asked = FunctionRequest(path="a", text="", selector="f", trusted=True, dims={"M": 3}, solutions=1, proposer="lower")
+    for order in (task, asked):
+        assert from_plain(type(order), json.loads(json.dumps(to_plain(order)))) == order
+    with pytest.raises(Mistyped, match=r"experiences\[0\].success_rate: a number was expected, not a text"):
+        from_plain(ProposeRequest, {**written(task), "experiences": [{**written(learned[0]), "success_rate": "all"}]})
+
+
 def kinds() -> dict[str, JobKind[Any, Any, Any]]:
     """Return all kinds of jobs by name."""
-    import importlib
-    import pkgutil
-
-    import stepcore.jobdata as package
-
     modules = (
-        importlib.import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)
+        importlib.import_module(f"{jobdata.__name__}.{each.name}") for each in pkgutil.iter_modules(jobdata.__path__)
     )
     return {value.name: value for module in modules for value in vars(module).values() if isinstance(value, JobKind)}
 
 
 def test_the_types_of_the_extension_are_those_of_the_records() -> None:
     """``python scripts/editor_types.py`` writes them."""
-    assert editor_types.FILE.read_text(encoding="utf-8") == editor_types.text()
+    for file, text in editor_types.written().items():
+        assert file.read_text(encoding="utf-8") == text, file.name
 
 
 def test_an_editor_names_faults_of_models_as_the_agents_do() -> None:

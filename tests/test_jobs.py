@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from processes import PATIENCE, alive, descendants, eventually
+from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import JobCancelled, JobError, Limits, Pool, effort, importing
 from stepcore.jobs.messages import HOME, PROTOCOL, decode, encode
 from stepcore.jobs.process import clean_environment
@@ -40,7 +41,7 @@ def pool() -> Iterator[Pool]:
 
 def failure(pool: Pool, kind: str, payload: Any, **options: Any) -> JobError:
     with pytest.raises(JobError) as caught:
-        pool.submit(kind, payload, **options).result(PATIENCE)
+        pool.submit(untyped(kind), payload, **options).result(PATIENCE)
     return caught.value
 
 
@@ -55,17 +56,20 @@ def test_messages_are_one_line_each() -> None:
 
 
 def test_values_come_back_and_the_worker_stays(pool: Pool) -> None:
-    assert pool.submit("echo", {"a": [1, None, "ä"]}).result(PATIENCE) == {"a": [1, None, "ä"]}
-    collects, kept = pool.submit("garbage", None).result(PATIENCE)
+    assert pool.submit(untyped("echo"), {"a": [1, None, "ä"]}).result(PATIENCE) == {"a": [1, None, "ä"]}
+    collects, kept = pool.submit(untyped("garbage"), None).result(PATIENCE)
     assert collects and kept > 1000  # what it imported is not searched again
-    first, second = pool.submit("pid", None).result(PATIENCE), pool.submit("pid", None).result(PATIENCE)
+    first, second = (
+        pool.submit(untyped("pid"), None).result(PATIENCE),
+        pool.submit(untyped("pid"), None).result(PATIENCE),
+    )
     assert [first] == [second] == pool.worker_pids
 
 
 def test_a_worker_that_starts_ahead_takes_the_first_job_and_what_fails_is_told_to_that(pool: Pool) -> None:
     pool.start_worker()
     assert eventually(lambda: bool(pool.worker_pids))
-    assert [pool.submit("pid", None).result(PATIENCE)] == pool.worker_pids
+    assert [pool.submit(untyped("pid"), None).result(PATIENCE)] == pool.worker_pids
     with make_pool("--broken") as broken:
         broken.start_worker()
         assert "cannot start today" in failure(broken, "echo", 1).message
@@ -94,14 +98,14 @@ def test_imports_are_searched_for_garbage_before_and_never_again() -> None:
 
 
 def test_jobs_wait_for_their_turn_in_order(pool: Pool) -> None:
-    jobs = [pool.submit("echo", number) for number in range(20)]
+    jobs = [pool.submit(untyped("echo"), number) for number in range(20)]
     assert [job.result(PATIENCE) for job in jobs] == list(range(20))
 
 
 def test_two_workers_work_at_once() -> None:
     with make_pool(size=2) as pool:
         started: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        jobs = [pool.submit("polite", 30, on_progress=started.put) for _ in range(2)]
+        jobs = [pool.submit(untyped("polite"), 30, on_progress=started.put) for _ in range(2)]
         assert [started.get(timeout=PATIENCE) for _ in jobs] == ["asleep"] * 2
         assert len(pool.worker_pids) == 2
 
@@ -111,11 +115,11 @@ def test_a_job_over_its_time_is_killed_and_the_next_runs(
     pool: Pool, kind: str, payload: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(effort, "CEILING", 1e6)  # or a machine that grants it nothing is told instead
-    before = pool.submit("pid", None).result(PATIENCE)
+    before = pool.submit(untyped("pid"), None).result(PATIENCE)
     error = failure(pool, kind, payload, seconds=0.2)
     assert error.code == "STEP405"
     assert "0.2 s" in error.message
-    assert pool.submit("pid", None).result(PATIENCE) != before
+    assert pool.submit(untyped("pid"), None).result(PATIENCE) != before
     assert eventually(lambda: not alive(before))
 
 
@@ -124,26 +128,26 @@ def test_a_crash_costs_only_its_job(pool: Pool, name: str) -> None:
     error = failure(pool, "die", int(signal.Signals[name]))
     assert error.code == "STEP407"
     assert name in error.message
-    assert pool.submit("echo", "well").result(PATIENCE) == "well"
+    assert pool.submit(untyped("echo"), "well").result(PATIENCE) == "well"
 
 
 def test_kill_from_outside_in_the_middle() -> None:
     with make_pool(size=2) as pool:
         started: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        job = pool.submit("sleep", 60, on_progress=started.put)
+        job = pool.submit(untyped("sleep"), 60, on_progress=started.put)
         assert started.get(timeout=PATIENCE) == "asleep"
         os.kill(pool.worker_pids[0], signal.SIGKILL)
         with pytest.raises(JobError, match="SIGKILL"):
             job.result(PATIENCE)
-        assert pool.submit("echo", 1).result(PATIENCE) == 1
+        assert pool.submit(untyped("echo"), 1).result(PATIENCE) == 1
 
 
 def test_a_worker_that_died_between_two_jobs_costs_nothing(pool: Pool) -> None:
     for wait in (False, True):
-        before = pool.submit("pid", None).result(PATIENCE)
+        before = pool.submit(untyped("pid"), None).result(PATIENCE)
         os.kill(before, signal.SIGKILL)
         assert not wait or eventually(lambda pid=before: not alive(pid))
-        assert pool.submit("pid", None).result(PATIENCE) != before
+        assert pool.submit(untyped("pid"), None).result(PATIENCE) != before
 
 
 def test_exit_in_a_job_is_a_crash(pool: Pool) -> None:
@@ -153,45 +157,45 @@ def test_exit_in_a_job_is_a_crash(pool: Pool) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited on Linux only")
 def test_the_memory_limit_is_an_error_and_the_worker_lives(pool: Pool) -> None:
-    before = pool.submit("pid", None).result(PATIENCE)
+    before = pool.submit(untyped("pid"), None).result(PATIENCE)
     assert failure(pool, "hoard", 1 << 30).code == "STEP406"
-    assert pool.submit("hoard", 64 << 20).result(PATIENCE) == 64 << 20
-    assert pool.submit("pid", None).result(PATIENCE) == before
+    assert pool.submit(untyped("hoard"), 64 << 20).result(PATIENCE) == 64 << 20
+    assert pool.submit(untyped("pid"), None).result(PATIENCE) == before
 
 
 def test_cancelling_a_job_that_listens_keeps_the_worker(pool: Pool) -> None:
     started: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    job = pool.submit("polite", 60, on_progress=started.put)
+    job = pool.submit(untyped("polite"), 60, on_progress=started.put)
     started.get(timeout=PATIENCE)
     before = pool.worker_pids
     job.cancel()
     with pytest.raises(JobCancelled):
         job.result(PATIENCE)
-    assert pool.submit("pid", None).result(PATIENCE) == before[0]
+    assert pool.submit(untyped("pid"), None).result(PATIENCE) == before[0]
 
 
 def test_cancelling_a_deaf_job_kills_its_worker(pool: Pool) -> None:
     started: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    job = pool.submit("sleep", 60, on_progress=started.put)
+    job = pool.submit(untyped("sleep"), 60, on_progress=started.put)
     started.get(timeout=PATIENCE)
     before = pool.worker_pids[0]
     job.cancel()
     with pytest.raises(JobCancelled):
         job.result(PATIENCE)
     assert eventually(lambda: not alive(before))
-    assert pool.submit("echo", 1).result(PATIENCE) == 1
+    assert pool.submit(untyped("echo"), 1).result(PATIENCE) == 1
 
 
 def test_cancelling_a_job_that_waits(pool: Pool) -> None:
     release = threading.Event()
-    first = pool.submit("ask", [1], on_ask=lambda _question: release.wait(PATIENCE))
-    waiting = pool.submit("echo", 1)
+    first = pool.submit(untyped("ask"), [1], on_ask=lambda _question: release.wait(PATIENCE))
+    waiting = pool.submit(untyped("echo"), 1)
     waiting.cancel()
     with pytest.raises(JobCancelled):
         waiting.result(PATIENCE)
     release.set()
     assert first.result(PATIENCE) == [True]
-    assert pool.submit("echo", 2).result(PATIENCE) == 2
+    assert pool.submit(untyped("echo"), 2).result(PATIENCE) == 2
 
 
 def test_a_worker_of_another_version_is_refused() -> None:
@@ -231,27 +235,29 @@ def test_a_busy_machine_costs_neither_a_start_nor_a_cancellation(monkeypatch: py
         monkeypatch.setattr(f"stepcore.jobs.{module}.usage_of_tree", lambda _pid: (0.0, True))
     with make_pool("--slow", limits=Limits(start_seconds=0.2)) as pool:
         started: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        job = pool.submit("late", 1.5, on_progress=started.put)
+        job = pool.submit(untyped("late"), 1.5, on_progress=started.put)
         started.get(timeout=PATIENCE)
         before = pool.worker_pids
         job.cancel()
         with pytest.raises(JobCancelled):
             job.result(PATIENCE)
-        assert [pool.submit("pid", None).result(PATIENCE)] == before
+        assert [pool.submit(untyped("pid"), None).result(PATIENCE)] == before
 
 
 def test_user_output_does_not_disturb_the_protocol(pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
     text = '{"type":"result","job":1,"value":"forged"}'
     with caplog.at_level(logging.DEBUG, "stepcore.jobs"):
-        assert pool.submit("noise", text).result(PATIENCE) == text
-        assert eventually(lambda: (pool.submit("echo", 0).result(PATIENCE), caplog.text.count("forged") >= 3)[1])
+        assert pool.submit(untyped("noise"), text).result(PATIENCE) == text
+        assert eventually(
+            lambda: (pool.submit(untyped("echo"), 0).result(PATIENCE), caplog.text.count("forged") >= 3)[1]
+        )
 
 
 @pytest.mark.parametrize("kind", ["deep", "empty", "odd", "others", "hello"])
 def test_a_worker_that_writes_no_messages_is_not_believed(kind: str) -> None:
     with Pool(COMMAND, size=1) as fresh:
-        assert fresh.submit("forge", kind).result(PATIENCE) == kind
-        assert fresh.submit("echo", 1).result(PATIENCE) == 1
+        assert fresh.submit(untyped("forge"), kind).result(PATIENCE) == kind
+        assert fresh.submit(untyped("echo"), 1).result(PATIENCE) == 1
 
 
 @pytest.mark.parametrize(
@@ -265,12 +271,12 @@ def test_a_worker_that_writes_no_messages_is_not_believed(kind: str) -> None:
 def test_a_worker_that_writes_too_much_is_stopped(kind: str, seconds: float | None, code: str, told: str) -> None:
     wait = threading.Event()
     with Pool(COMMAND, size=1) as fresh:
-        job = fresh.submit("forge", kind, seconds=seconds, on_ask=lambda _question: wait.wait(PATIENCE))
+        job = fresh.submit(untyped("forge"), kind, seconds=seconds, on_ask=lambda _question: wait.wait(PATIENCE))
         with pytest.raises(JobError, match=told) as failed:
             job.result(PATIENCE)
         wait.set()
         assert failed.value.code == code
-        assert fresh.submit("echo", 1).result(PATIENCE) == 1
+        assert fresh.submit(untyped("echo"), 1).result(PATIENCE) == 1
 
 
 def test_questions_are_answered_and_stop_the_clock(pool: Pool) -> None:
@@ -281,7 +287,7 @@ def test_questions_are_answered_and_stop_the_clock(pool: Pool) -> None:
             time.sleep(3)
         return question * 2
 
-    assert pool.submit("ask", [1, "a"], on_ask=answer, seconds=2.0).result(PATIENCE) == [2, "aa"]
+    assert pool.submit(untyped("ask"), [1, "a"], on_ask=answer, seconds=2.0).result(PATIENCE) == [2, "aa"]
     assert "no answer to that" in failure(pool, "ask", ["bad"], on_ask=answer).message
     assert "answers no questions" in failure(pool, "ask", ["x"]).message
 
@@ -294,14 +300,14 @@ def test_cancelling_during_a_question(pool: Pool) -> None:
         asked.put(question)
         release.wait()
 
-    job = pool.submit("ask", [1], on_ask=answer)
+    job = pool.submit(untyped("ask"), [1], on_ask=answer)
     asked.get(timeout=PATIENCE)
     before = pool.worker_pids[0]
     job.cancel()
     with pytest.raises(JobCancelled):
         job.result(PATIENCE)
     release.set()
-    assert pool.submit("pid", None).result(PATIENCE) == before
+    assert pool.submit(untyped("pid"), None).result(PATIENCE) == before
 
 
 def test_errors_keep_their_code_and_defects_show_no_traceback(pool: Pool) -> None:
@@ -320,7 +326,7 @@ def test_credentials_stay_out_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv(name, "hidden")
     monkeypatch.setenv("HARMLESS", "1")
     with make_pool(env={"ADDED": "2"}) as pool:
-        seen = pool.submit("environment", None).result(PATIENCE)
+        seen = pool.submit(untyped("environment"), None).result(PATIENCE)
     assert "hidden" not in seen.values()
     assert (seen["HARMLESS"], seen["ADDED"]) == ("1", "2")
     assert clean_environment({"A_KEY": "x", "B": "y"}, {"C_KEY": "z"}) == {"B": "y", "C_KEY": "z"}
@@ -329,8 +335,8 @@ def test_credentials_stay_out_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> 
 def test_close_ends_everything() -> None:
     started: queue.SimpleQueue[Any] = queue.SimpleQueue()
     pool = make_pool()
-    running = pool.submit("child", None, on_progress=started.put)
-    waiting = pool.submit("echo", 1)
+    running = pool.submit(untyped("child"), None, on_progress=started.put)
+    waiting = pool.submit(untyped("echo"), 1)
     assert started.get(timeout=PATIENCE) == "started"
     worker = pool.worker_pids[0]
     below = descendants(worker)
@@ -342,17 +348,18 @@ def test_close_ends_everything() -> None:
             job.result(PATIENCE)
     assert eventually(lambda: not any(map(alive, [worker, *below])))
     with pytest.raises(RuntimeError):
-        pool.submit("echo", 1)
+        pool.submit(untyped("echo"), 1)
 
 
 @pytest.mark.parametrize("how", ["killed", "ended"])
 def test_no_orphans_when_the_owner_goes(how: str) -> None:
     script = f"""
 import sys, time
+from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import Pool
 pool = Pool({COMMAND!r}, 1)
-print(pool.submit("pid", None).result(300), flush=True)
-job = pool.submit("spin", None, on_progress=lambda _: print("spinning", flush=True))
+print(pool.submit(untyped("pid"), None).result(300), flush=True)
+job = pool.submit(untyped("spin"), None, on_progress=lambda _: print("spinning", flush=True))
 sys.stdin.readline()
 """
     env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
@@ -375,7 +382,7 @@ sys.stdin.readline()
 
 def test_asyncio_owners_wait_without_blocking(pool: Pool) -> None:
     async def main() -> list[Any]:
-        jobs = [pool.submit("echo", number) for number in range(3)]
+        jobs = [pool.submit(untyped("echo"), number) for number in range(3)]
         return await asyncio.gather(*(asyncio.wrap_future(job.future) for job in jobs))
 
     assert asyncio.run(main()) == [0, 1, 2]

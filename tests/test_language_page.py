@@ -17,6 +17,8 @@ import stepcore as step
 from sim_tasks import Bed
 from stepcore.check import check_text
 from stepcore.costs import metrics
+from stepcore.cycles.findings import findings
+from stepcore.cycles.timed import time_program
 from stepcore.findings import budget, explain
 from stepcore.findings.codes import CODES
 from stepcore.findings.diagnostics import Severity
@@ -32,6 +34,7 @@ from stepcore.ops import OPERATORS
 from stepcore.sim.compare import TOLERANCES
 from stepcore.sizes.dim import DEFAULT_SIZES, LARGEST_SIZE
 from stepcore.text.wording import anchor
+from stepcore.timing.hardware import PRESETS
 from stepcore.types import DTYPE_BYTES, MAX_RANK
 from test_examples import load, programs
 
@@ -39,7 +42,8 @@ ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "language.md"
 _BLOCK: Final = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _REFUSED: Final = re.compile(r"^#.*\brefused: (STEP\d+)$", re.MULTILINE)
-_STREAM: Final = re.compile(r"(\w+): (\[[^\]]*\]) of (Buffer\([^)]*\)|\w+)")
+_TIMED: Final = re.compile(r"; timed: (\w+)")
+_STREAM: Final = re.compile(r"(\w+): (\[[^\]]*\]) of ((?:Buffer|Tile)\([^)]*\)|\w+)")
 _TYPE: Final = re.compile(r"  # (\[.+)")
 _HEAD: Final = """\
 from typing import Annotated
@@ -124,6 +128,16 @@ def test_pieces_of_programs_have_the_types_and_findings_that_stand_behind_them(p
     assert compared >= len([line for line in lines if _TYPE.search(line)])
 
 
+@pytest.mark.parametrize("piece", [piece for piece in PIECES if _TIMED.search(piece.text)], ids=str)
+def test_pieces_of_programs_stop_on_a_chip_or_run_as_they_say(piece: Example) -> None:
+    (said,) = _TIMED.findall(piece.text)
+    (checked,) = check_text(whole(piece), "page.py").programs
+    result = check_text(whole(piece), "page.py")
+    timed = time_program(checked, PRESETS["default"])
+    assert [item.code for item in findings(timed, result) if item.severity.counts] == [said] * (said != "runs")
+    assert (timed.cycles is None) is (said != "runs")
+
+
 @pytest.mark.parametrize("body", BODIES, ids=str)
 def test_functions_are_in_the_closed_language_or_refused(body: Example) -> None:
     names = re.findall(r"^def (\w+)", body.text, re.MULTILINE)
@@ -189,7 +203,7 @@ def names_in(section: str, begin: str, end: str) -> set[str]:
 def test_lists_of_names_are_those_of_the_code() -> None:
     assert names_in("closed-language", "- of Python", "and what `math`") == allow.BUILTINS
     assert names_in("program-language", "Of Python's functions it has", ". Loops") == expressions.BUILTINS - {"print"}
-    assert names_in("element-types", "Numbers are", ". `step.Tile`") == DTYPE_BYTES.keys()
+    assert names_in("element-types", "Numbers are", ".\n") == DTYPE_BYTES.keys()
     keys = set(re.findall(r"`(\w+)`", sections()["task-form"]))
     for schema in (TASK_SCHEMA, INPUT_SCHEMA, PARAMETER_SCHEMA, OUTPUT_SCHEMA, FN_SCHEMA):
         assert set(schema.known) - keys == set(), schema.what

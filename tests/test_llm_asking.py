@@ -18,7 +18,7 @@ from stepagents.llm.faults import Fault
 from stepagents.llm.reading import MAX_TEXT
 from stepagents.llm.transport import CompletionOptions, FaultError, Message, ModelCompletion
 from stepcore.jobdata.kinds import untyped
-from stepcore.jobdata.sampling import SampleResult
+from stepcore.jobdata.writing import SampleResult
 from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
 from stepcore.jobs.proposers import MODEL
 

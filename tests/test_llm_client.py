@@ -133,7 +133,8 @@ def test_each_fault_has_its_name(name: str, no_backoff: None) -> None:
         made = transport(server, replace(HASTY, timeout=timeout, retries=1))
         error = fault_of(made)
     assert error.fault is expected, error
-    assert made.faults[expected] == len(server.asked)
+    # A busy server may not have heard of a request when its time is over; there are two: one, and one more.
+    assert made.faults[expected] == (2 if expected is Fault.TIMEOUT else len(server.asked))
     assert error.message
     assert KEY not in str(error)
 

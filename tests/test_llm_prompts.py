@@ -11,28 +11,46 @@ from agent_tasks import TASKS, TASKS2, load, named
 from stepagents.judge import Judge, Stage
 from stepagents.llm import prompts
 from stepagents.llm.transport import Message
-from stepagents.sampling import Experience
 from stepagents.task_text import annotated_impl, task_text
 from stepcore.check import check_text
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.task import find_tasks
+from stepcore.jobdata.writing import Experience
 from stepcore.ops import OPERATORS, Operator
 
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SYSTEM = prompts.system_prompt()
 BLOCKS = BLOCK.findall(SYSTEM)
+USUAL = [operator for operator in OPERATORS if operator.generation == 1]
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.__name__)
 def test_every_operator_is_in_the_prompt(operator: type[Operator]) -> None:
-    page = SYSTEM.split(f"## `{operator.__name__}`", 1)[1].split("\n## `", 1)[0]
+    """Those of generation 2 where a task has tiles: others would pay for them."""
+    assert (f"## `{operator.__name__}`" in SYSTEM) is (operator in USUAL)
+    (head, _) = prompts.proposer_messages("outputs:\n- {name: S0, dtype: 'Tile(fp32, [1, 2])', dims: [2]}")
+    page = head.text.split(f"## `{operator.__name__}`", 1)[1].split("\n## `", 1)[0]
     for text in (operator.summary, operator.rule, operator.details, *(param.doc for param in operator.params)):
         assert text in page
     assert f"step.{operator.__name__}(" in BLOCK.findall(page)[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "has_tiles"),
+    [
+        ("constraints: no Tile(fp32, [1, 2]) here\noutputs:\n- {name: S0, dtype: fp32, dims: [2]}", False),
+        ("inputs:\n- {name: E0, dtype: 'Buffer(Tile(fp32, [1, 2]), [3])', dims: [2]}\noutputs: []", True),
+        ("parameters:\n- {name: y, dtype: fp32, dims: [2, 4], written: true}\noutputs:\n- {memory: y}", True),
+        ("outputs: [", False),
+    ],
+)
+def test_types_of_a_task_say_whether_it_has_tiles(text: str, has_tiles: bool) -> None:
+    (head, _) = prompts.proposer_messages(text)
+    assert ("## `LinearOffChipLoad`" in head.text) is has_tiles
+
+
 def test_there_is_an_example_for_each_operator_and_each_idiom() -> None:
-    assert len(BLOCKS) == len(OPERATORS) + len(prompts.idiom_texts())
+    assert len(BLOCKS) == len(USUAL) + len(prompts.idiom_texts())
     assert all(f"test_name: {read_task(text, 'x').test_name}" in SYSTEM for text in prompts.idiom_texts().values())
 
 
@@ -120,13 +138,13 @@ def test_demonstrations_are_questions_with_answers() -> None:
 def test_demonstrations_that_do_not_fit_are_left_out_from_the_end() -> None:
     shown = [experience("gemm_easy_buffer_sum"), experience("norm_rms_scalars"), experience("norm_layer_scalars")]
     text = task_text(named("bmm_inner_product"))
-    sizes = [len(prompts.proposer_messages(text, shown, context=tokens)) for tokens in (1, 7_400, 8_200, 100_000)]
+    sizes = [len(prompts.proposer_messages(text, shown, context=tokens)) for tokens in (1, 7_900, 8_600, 100_000)]
     assert sizes[0] == 2
     assert sizes == sorted(sizes)
     assert sizes[-1] == 8
     assert 2 < sizes[1] <= sizes[2] < 8
     assert (
-        prompts.proposer_messages(text, shown, context=7_400)[1].text == prompts.task_message(shown[0].task_text).text
+        prompts.proposer_messages(text, shown, context=7_900)[1].text == prompts.task_message(shown[0].task_text).text
     )
 
 

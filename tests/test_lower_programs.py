@@ -145,7 +145,7 @@ def _literally(candidate: VerifiedProgram, tensors: Any) -> list[Any]:
     given = {name: [tensor] for name, tensor in tensors.items()}
     streams = Sources(candidate.emitted.spec, {}, torch.float32, given).streams
     for port, (data,) in zip(candidate.emitted.spec.inputs, streams, strict=True):
-        run_.data[port.name] = data
+        run_.packed[port.name] = data
     found: list[Any] = run_.program(candidate.emitted.impl, [])
     return found
 

@@ -191,12 +191,12 @@ def test_a_layer_runs_at_other_sizes(tmp_path: Path) -> None:
 
 
 def test_a_network_is_delivered_as_one_file_that_verifies(tmp_path: Path) -> None:
-    from stepagents.jobs.function import function
+    from job_records import function
 
     path = tmp_path / "network.py"
     path.write_text(NETWORK)
     payload = {"path": str(path), "text": NETWORK, "selector": "Model", "trusted": True}
-    found = function(payload, Quiet())  # type: ignore[arg-type]
+    found = function(payload, Quiet())
     assert found["solved"], found["reason"]
     (program,) = found["programs"]
     assert (program["layers"], program["distinct_layers"]) == (12, 4)
@@ -213,12 +213,12 @@ def test_a_network_is_delivered_as_one_file_that_verifies(tmp_path: Path) -> Non
 
 
 def test_a_task_file_holds_no_network(tmp_path: Path) -> None:
-    from stepagents.jobs.function import function
+    from job_records import function
 
     path = tmp_path / "network.py"
     path.write_text(NETWORK)
     payload = {"path": str(path), "text": NETWORK, "selector": "Model", "trusted": True, "emit": "task"}
-    found = function(payload, Quiet())  # type: ignore[arg-type]
+    found = function(payload, Quiet())
     assert not found["solved"]
     assert "a task file holds one program" in found["reason"]
 

@@ -99,7 +99,8 @@ def test_the_dataflow_of_a_long_loop_is_bounded() -> None:
 
 
 def test_signatures_and_names_show_what_is_meant() -> None:
-    assert str(inspect.signature(step.Accum)) == "(*, fn: 'FnLike', b: 'int')"
+    common = "depth: 'Dim | int | None' = None, bw: 'Dim | int | None' = None"
+    assert str(inspect.signature(step.Accum)) == f"(*, fn: 'FnLike', b: 'int', {common})"
     assert list(inspect.signature(step.Stream.of).parameters)[:3] == ["tensors", "dtype", "shape"]
     assert {name for name in dir(step) if not name.startswith("__")} == set(step.__all__)
 

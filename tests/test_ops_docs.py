@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
+import inspect
 from pathlib import Path
 from types import ModuleType
 
@@ -21,7 +21,12 @@ EACH = pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: opera
 
 KINDS = {
     "fn": ParamKind.FN, "b": ParamKind.INTEGER, "a": ParamKind.INTEGER, "N": ParamKind.INTEGER, "S": ParamKind.SIZE,
-    "n": ParamKind.SIZE, "L": ParamKind.INDICES,
+    "n": ParamKind.SIZE, "Copy.n": ParamKind.INTEGER, "L": ParamKind.INDICES, "depth": ParamKind.SIZE,
+    "bw": ParamKind.SIZE, "dispatch": ParamKind.SIZE,
+    "tensor": ParamKind.MEMORY, "tile": ParamKind.TILE, "shape": ParamKind.SIZES, "stride": ParamKind.OFFSETS,
+    "base": ParamKind.OFFSET,
+    "order": ParamKind.CHOICE, "onehot": ParamKind.FLAG, "policy": ParamKind.CHOICE, "axis": ParamKind.INTEGER,
+    "pad": ParamKind.FILLING,
 }  # fmt: skip
 
 
@@ -45,12 +50,12 @@ def program_of(module: ModuleType) -> step.Program:
 def test_every_facet_is_documented(operator: type[Operator]) -> None:
     assert operator.summary.endswith(".") and operator.details.endswith(".")
     assert "->" in operator.rule
-    fields = [field.name for field in dataclasses.fields(operator)]
-    assert [param.name for param in operator.params] == fields
-    for param in operator.params:
-        assert param.kind is KINDS[param.name]
+    parameters = inspect.signature(operator).parameters
+    assert [param.name for param in (*operator.params, *operator.common)] == list(parameters)
+    for param in (*operator.params, *operator.common):
+        assert param.kind is KINDS.get(f"{operator.__name__}.{param.name}", KINDS[param.name])
         assert param.doc.endswith(".") and len(param.doc) > 20
-    assert all(field.kw_only for field in dataclasses.fields(operator))
+    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in parameters.values())
 
 
 @EACH
@@ -78,7 +83,12 @@ def test_the_example_has_the_shapes_of_the_typing_rule(operator: type[Operator],
         step.Stream.of(data.dense(), port.type.element, port.type.shape)
         for port, data in zip(spec.inputs, world.inputs, strict=True)
     ]
-    returned = program(*streams)
+    parameters = {name: tensor.clone() for name, tensor in world.parameters.items()}
+    returned = program(*streams, **parameters)
+    if returned is None:  # what it gives is in memory
+        (name,) = (port.memory for port in spec.outputs or ())
+        assert world.references()[0][0].equal(parameters[name])
+        return
     output = returned if isinstance(returned, step.Stream) else returned[0]
     assert spec.outputs is not None
     assert output.type == spec.outputs[0].type

@@ -24,6 +24,7 @@ from stepcore.ops import (
     Repeat,
     RepeatRef,
     Reshape,
+    Retile,
     Scan,
     Streamify,
     Zip,
@@ -31,6 +32,7 @@ from stepcore.ops import (
 from stepcore.ops.base import Operand, RuleError, RuleSubject, TypingContext
 from stepcore.ops.selectors import can_be
 from stepcore.sizes.dim import Dim
+from stepcore.sizes.kinds import dynamic, ragged
 from stepcore.types import Buffer, Element, Multihot, Scalar, StreamType, STuple, Tile, as_shape
 
 F32 = Scalar("fp32")
@@ -46,6 +48,7 @@ class Fn:
     output: Element
     has_state: bool = False
     func_name: str = "f"
+    is_count: bool = False
 
 
 def stream(element: Element, *shape: Dim | int) -> StreamType:
@@ -95,11 +98,17 @@ def test_registry_lists_all_operators_once() -> None:
     names = [operator.__name__ for operator in OPERATORS]
     assert names == [
         "Map", "Accum", "Scan", "Zip", "Promote", "Flatten", "Reshape", "Repeat", "RepeatRef", "Bufferize", "Streamify",
-        "Copy", "Partition", "Merge", "Identity",
+        "Copy", "Partition", "Merge", "Identity", "LinearOffChipLoad", "LinearOffChipStore",
+        "RandomOffChipLoad", "RandomOffChipStore", "Expand", "FlatMap", "Reassemble",
+        "EagerMerge", "Parallelize", "Retile", "RetileStreamify",
     ]  # fmt: skip
-    assert BY_NAME.keys() == {*names, "RepeatLast"}
+    published = {name for operator in OPERATORS for name in operator.published}
+    assert published >= {"OffChipLoad", "DynOffChipLoad", "OffChipStore", "ExpandRef", "RepeatStatic", "Broadcast"}
+    assert BY_NAME.keys() == {*names, "RepeatLast", *published}
     assert BY_NAME["RepeatLast"] is Repeat
     assert all(BY_NAME[name].__name__ == name for name in names)
+    others = {name: operator for name, operator in BY_NAME.items() if name not in names}
+    assert all(name in (*operator.aliases, *operator.published) for name, operator in others.items())
 
 
 # -- parameters ----------------------------------------------------------------------------------------
@@ -109,9 +118,9 @@ def test_registry_lists_all_operators_once() -> None:
     ("operator", "arguments", "params", "code", "message"),
     [
         (Accum, (ADD,), {"b": 1}, "STEP203", "Accum takes its parameters by name only; write Accum(fn=f)"),
-        (Zip, (1,), {}, "STEP203", "Zip has no parameters, and this is 1; write Zip()"),
+        (Zip, (1,), {}, "STEP203", "Zip has no parameters of its own, and this is 1; write Zip()"),
         (Accum, (), {"fn": ADD, "a": 1}, "STEP203", "Accum has no parameter a; did you mean b?"),
-        (Copy, (), {"n": 1}, "STEP203", "Copy has no parameters, and this is n; copy one of its two streams again"),
+        (Copy, (), {"b": 1}, "STEP203", "Copy has no parameter b; it takes n (how many streams it gives)"),
         (Accum, (), {}, "STEP203", "Accum lacks fn, b; write Accum(fn=..., b=...)"),
         (Accum, (), {"fn": ADD}, "STEP203", "Accum lacks b; write Accum(fn=..., b=...)"),
         (Map, (), {"fn": 3}, "STEP204", "Map needs an element function as fn, and 3 is an integer; fn: the"),
@@ -151,11 +160,11 @@ def test_wrong_parameters_name_their_subject() -> None:
 def test_operators_are_values() -> None:
     assert Flatten(L=[1, 2]) == Flatten(L=(1, 2)) == Flatten(L=range(1, 3))
     assert hash(Reshape(S=4, L=[0])) == hash(Reshape(S=4, L=(0,)))
-    assert Reshape(S=4, L=[0, 1]).param_values() == {"S": 4, "L": (0, 1)}
-    assert Repeat(n=3) != Repeat(n=4)
+    assert Reshape(S=4, L=[0, 1]).written_params() == {"S": 4, "L": (0, 1)}
+    assert Repeat(n=3) != Repeat(n=4) and Repeat(n=3) != Repeat(n=3, depth=4)
 
 
-@pytest.mark.parametrize("op", [Zip(), Copy(), Identity(), Streamify(), Repeat(n=2), Accum(fn=ADD, b=1), RepeatRef()])
+@pytest.mark.parametrize("op", [Zip(), Copy(), Identity(), Streamify(), Repeat(n=2), Retile(axis=0), RepeatRef()])
 def test_wrong_number_of_inputs(op: Operator) -> None:
     three = [stream(F32, M)] * 3
     name = type(op).__name__
@@ -163,9 +172,20 @@ def test_wrong_number_of_inputs(op: Operator) -> None:
     assert fails("STEP205", op).endswith("found none")
 
 
+@pytest.mark.parametrize("op", [Accum(fn=ADD, b=1), Scan(fn=ADD, b=1)])
+def test_folds_zip_a_tuple_of_streams(op: Operator) -> None:
+    two = Fn(STuple((F32, ROW)), F32, has_state=True)
+    joined = type(op)(fn=two, b=1)  # type: ignore[call-arg]
+    inputs = [stream(F32, M, N), stream(ROW, M, N)]
+    assert infer(joined, *inputs) == infer(joined, stream(two.input, M, N))
+    assert fails("STEP205", op).endswith("found none")
+    fails("STEP207", joined, stream(F32, M, N), stream(ROW, N, M), subject=at_input(1))
+    fails("STEP208", joined, *inputs[::-1], words="the zip of the inputs")
+
+
 @pytest.mark.parametrize(
     "op",
-    [Promote(b=0), Flatten(L=[1]), Reshape(S=1, L=[0]), Scan(fn=ADD, b=1), Bufferize(a=1)],
+    [Promote(b=0), Flatten(L=[1]), Reshape(S=1, L=[0]), Retile(axis=0), Bufferize(a=1)],
 )
 def test_two_inputs_where_one_is_taken(op: Operator) -> None:
     assert fails("STEP205", op, stream(F32, M, N), stream(F32, M, N)).endswith("takes one stream, found 2 streams")
@@ -372,6 +392,33 @@ def test_reshape_refuses_sizes() -> None:
     assert infer(Reshape(S=2, L=[0]), stream(F32, M), M=6) == (stream(F32, 2, M // 2),)
 
 
+@pytest.mark.parametrize(
+    ("size", "chunks"),
+    [
+        (Dim.of(5), 2), (Dim.of(8), 2), (D, (D + 3) // 4), (4 * K, K), (dynamic("L"), "ceil(?L/4)"),
+        (ragged("L"), "ceil(~L/4)"), (4 * ragged("L"), "~L"),
+    ],
+)  # fmt: skip
+def test_reshape_fills_the_innermost_lists(size: Dim, chunks: Dim | int | str) -> None:
+    data, padding = infer(Reshape(S=4, L=[0], pad="-inf"), stream(F32, size, M))
+    assert data.shape == padding.shape
+    assert [str(item) for item in data.shape] == ["4", str(chunks), "M"]
+    assert (data.element, padding.element) == (F32, Scalar("bool"))
+
+
+def test_reshape_refuses_what_it_cannot_fill() -> None:
+    text = fails("STEP218", Reshape(S=4, L=[1], pad=0), stream(F32, M, N), subject=at_param("L"))
+    assert text == "Reshape fills the innermost dimension alone: with pad, L is [0], found [1]"
+    text = fails("STEP206", Reshape(S=4, L=[0], pad=2), stream(F32, M), subject=at_param("pad"))
+    assert text == 'pad of Reshape is 0, 1, -1 or "-inf", found 2'
+    fails("STEP206", Reshape(S=4, L=[0], pad="inf"), stream(F32, M), words='found "inf"')
+    indices = stream(Scalar("int64"), M)
+    assert "int64" in fails("STEP206", Reshape(S=4, L=[0], pad="-inf"), indices, subject=at_param("pad"))
+    selector = stream(Multihot(Scalar("bool"), 2), M)
+    assert "truth values" in fails("STEP206", Reshape(S=4, L=[0], pad=-1), selector, subject=at_param("pad"))
+    fails("STEP217", Reshape(S=0, L=[0], pad=0), stream(F32, M), subject=at_param("S"))
+
+
 # -- Repeat, RepeatRef ---------------------------------------------------------------------------------
 
 
@@ -426,7 +473,9 @@ def test_bufferize_refuses() -> None:
     pair = stream(STuple((F32, F32)), M, N)
     text = fails("STEP212", Bufferize(a=1), pair, subject=at_input(0))
     assert text.endswith("found [fp32, fp32]; apply Bufferize to each stream before the Zip")
-    assert fails("STEP212", Bufferize(a=1), stream(Tile(F32, [2, 2]), M, N)).endswith("found Tile(fp32, [2, 2])")
+    tile = Tile(F32, [2, 2])
+    check(Bufferize(a=1), [stream(tile, M, N)], stream(Buffer(tile, [M]), N))
+    check(Bufferize(a=1), [stream(Buffer(tile, [K]), M, N)], stream(Buffer(tile, [K, M]), N))
 
 
 def test_streamify() -> None:
@@ -455,25 +504,26 @@ def test_copy_and_identity_keep_the_type(element: Element) -> None:
 # -- Partition, Merge ----------------------------------------------------------------------------------
 
 
-def fresh(number: int) -> Dim:
-    return Dim.symbol(f"?{number}")
+def named(branch: int) -> Dim:
+    return Dim.symbol(f"#(B, {branch})")
 
 
 def test_partition() -> None:
     selector = Multihot(F32, 2)
-    expected = stream(ROW, fresh(1)), stream(ROW, fresh(2))
+    expected = stream(ROW, named(0)), stream(ROW, named(1))
     check(Partition(N=2), [stream(ROW, M), stream(selector, M)], *expected)
-    inner = stream(F32, K, fresh(1)), stream(F32, K, fresh(2))
+    inner = stream(F32, K, named(0)), stream(F32, K, named(1))
     check(Partition(N=2), [stream(F32, K, M), stream(selector, M)], *inner)
     check(Partition(N=2), [stream(F32, K, N, M), stream(selector, N, M)], *inner)
-    check(Partition(N=1), [stream(F32, M), stream(Multihot(F32, 1), M)], stream(F32, fresh(1)))
+    check(Partition(N=1), [stream(F32, M), stream(Multihot(F32, 1), M)], stream(F32, named(0)))
 
 
-def test_partition_outputs_never_share_a_symbol() -> None:
+def test_partition_outputs_share_a_size_where_they_have_one_selector() -> None:
     ctx = TypingContext()
-    operands = [Operand(stream(F32, M)), Operand(stream(Multihot(F32, 2), M))]
-    both = [*Partition(N=2).infer(operands, ctx), *Partition(N=2).infer(operands, ctx)]
-    assert len({type_.shape for type_ in both}) == 4
+    data, selector, other = (Operand(stream(e, M)) for e in (F32, Multihot(F32, 2), Multihot(F32, 2)))
+    first, again, apart = (Partition(N=2).infer([data, by], ctx) for by in (selector, selector, other))
+    assert first == again
+    assert len({type_.shape for type_ in (*first, *again, *apart)}) == 4
 
 
 def test_partition_counts_branches_by_bound_value() -> None:
@@ -520,9 +570,9 @@ def test_partition_refuses() -> None:
 
 def test_merge() -> None:
     two = Multihot(F32, 2)
-    branches = [stream(F32, fresh(7)), stream(F32, fresh(8))]
+    branches = [stream(F32, named(7)), stream(F32, named(8))]
     check(Merge(fn=ADD), [*branches, stream(two, M)], stream(ROW, M))
-    branches = [stream(F32, K, fresh(7)), stream(F32, K, N)]
+    branches = [stream(F32, K, named(7)), stream(F32, K, N)]
     check(Merge(fn=ADD), [*branches, stream(two, M, D)], stream(ROW, K, M, D))
     check(Merge(fn=ADD), [stream(F32, N), stream(Multihot(F32, E), M)], stream(ROW, M))
 

@@ -268,7 +268,7 @@ def test_an_empty_branch_passes_every_operator() -> None:
     assert (buffers.sizes, values(buffers)) == ((0,), [])
     assert run("Streamify", buffers).sizes == (1, 0)
     assert run("Repeat", empty, n=3).sizes == (3, 0)
-    assert values(run("Accum", run("Promote", empty, b=1), fn=ADD, b=1)) == [0]
+    assert values(run("Accum", counting([0, 1]), fn=ADD, b=1)) == [0], "an empty fold gives init"
 
 
 @pytest.mark.parametrize(

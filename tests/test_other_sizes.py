@@ -10,7 +10,9 @@ import pytest
 from job_records import verify
 from quiet import Quiet
 from stepagents.judge import Judge, Stage
+from stepcore.check.files import check_text
 from stepcore.check.programs import Checked, ImplChecker
+from stepcore.conversion.to_python import task_to_python
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.text.span import Embedded
 
@@ -194,8 +196,32 @@ def test_the_sizes_that_a_run_asks_for_decide_in_python_programs(tmp_path: Path)
     assert "right at" not in row["functional"]["detail"]  # it is wrong at those already
 
 
+INSIDE = """\
+@step.fn(input=step.f32, output=step.f32)
+def fn_twice_inside(input):
+    return [input[0] * (2 + 0 * M_value)]
+
+return step.Map(fn=fn_twice_inside).apply(E0)"""
+
+
+def test_a_size_in_the_body_of_an_element_function_makes_no_other_graph(tmp_path: Path) -> None:
+    bound = "M_value = 5\n\n\n@step.fn"
+    text = python(INSIDE).replace("@step.fn", bound, 1).replace("{M: 5,", "{M: M_value,")
+    (program,) = check_text(text, str(tmp_path / "a.py")).programs
+    assert program.runnable
+    assert program.followed is None
+
+
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.name.removesuffix(".step.yaml"))
 def test_no_published_program_looks_at_a_size(path: Path) -> None:
     read = read_task(path.read_text(encoding="utf-8"), path.name)
     assert read.impl is not None
     assert ImplChecker(read).check(read.impl.source).followed is None
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.name.removesuffix(".step.yaml"))
+def test_nor_does_what_convert_makes_of_it(path: Path) -> None:
+    made = task_to_python(read_task(path.read_text(encoding="utf-8"), path.name))
+    (program,) = check_text(made, "a.py").programs
+    assert program.runnable
+    assert program.followed is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
@@ -12,17 +11,18 @@ from typing import Any, cast
 
 import pytest
 
+from job_records import propose, sample
 from quiet import Quiet
 from stepagents.executors.executor import Executor
-from stepagents.jobs.propose import propose, sample
 from stepagents.proposers import find_proposer
 from stepagents.proposers.programs import Programs, Proposed
 from stepagents.runs import WorkerSampler
-from stepagents.sampling import Experience, Order
+from stepagents.sampling import Order
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.task import TaskFile
 from stepcore.jobdata.kinds import JobKind
-from stepcore.jobdata.plain import from_plain, to_plain
+from stepcore.jobdata.plain import from_plain, to_plain, written
+from stepcore.jobdata.writing import Experience, ProposeRequest, WritingProgress
 from stepcore.jobs import Context, JobError
 from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS, LOWER, PROPOSERS, ProposerEntry
 
@@ -32,14 +32,14 @@ ECHO = ProposerEntry("echo", "whoever gives back what a task holds", samples=3)
 
 
 def echo(
-    _task: TaskFile, order: Mapping[str, Any], context: Context, programs: Programs, *, is_patient: bool = True
+    _task: TaskFile, order: ProposeRequest, context: Context, programs: Programs, *, is_patient: bool = True
 ) -> Proposed:
     """Add the program that stands in the task."""
-    impl = read_task(order["text"], order["path"]).impl
+    impl = read_task(order.text, order.path).impl
     assert impl is not None
-    context.progress({"candidates": 1})
+    context.progress(WritingProgress(candidates=1))
     programs.add(impl.source.text)
-    return Proposed("", 1, f"asked with {sorted(order.keys() - {'path', 'text'})}, {is_patient}")
+    return Proposed("", 1, f"asked with {sorted(written(order).keys() - {'path', 'text'})}, {is_patient}")
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stepcore.cli import main
+from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import JobError, Limits, Pool
 from stepcore.system.scarce import reason_of, what_is_scarce
 from stepcore.text.files import write_atomically
@@ -60,7 +61,7 @@ def test_a_worker_for_which_there_is_no_process_is_one_finding(monkeypatch: pyte
     with Pool(["worker"], limits=Limits(seconds=60.0)) as pool:
         monkeypatch.setattr(subprocess, "Popen", refuse)
         with pytest.raises(JobError, match=r"the worker worker cannot be started: .* no more processes") as caught:
-            pool.submit("verify", {}).result()
+            pool.submit(untyped("verify"), {}).result()
     assert caught.value.code == "STEP407"
     assert caught.value.detail == {"action": "log"}
 

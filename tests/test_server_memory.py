@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from lsp_client import PULL, PUSH, ROOT, Client
 from server_texts import HEAD, OVERUSED
 from stepcore.frontend.syntax import parse_suite
 from stepcore.ide.analysis import analyze
+from stepcore.ide.lasting import lasting
+from stepcore.ops import BY_NAME
 from stepserver import memory
+from stepserver.convert import explanation_uri
 
 PADDING = f"# {'x' * 96}\n" * 900  # with two such files open, one analysis at most is kept
 FILES = 4
@@ -65,14 +69,29 @@ def test_documents_are_as_before_when_they_are_opened_again() -> None:
 def test_release_empties_the_caches_of_texts() -> None:
     before = analyze(text(0), "memory.py")
     assert parse_suite.cache_info().currsize > 0
+    assert explanation_uri("STEP101") is not None
     was_enabled = gc.isenabled()
     try:
         memory.release()
     finally:
         gc.unfreeze()
-    assert parse_suite.cache_info().currsize == 0
+    assert parse_suite.cache_info().currsize == explanation_uri.cache_info().currsize == 0
     assert gc.isenabled() == was_enabled
     assert analyze(text(0), "memory.py", previous=before).diagnostics == before.diagnostics
+
+
+def test_documents_leave_nothing_with_operators_that_the_start_has_not_made() -> None:
+    parts = [part for each in BY_NAME.imported for part in (each.calling, each.calling.inputs, each.calling.outputs)]
+    for part in parts:
+        for name in [name for name, value in vars(type(part)).items() if isinstance(value, cached_property)]:
+            vars(part).pop(name, None)  # what other tests have asked for
+    fresh = [set(vars(part)) for part in parts]
+    lasting()
+    made = [set(vars(part)) for part in parts]
+    assert all(before < after for before, after in zip(fresh, made, strict=True))
+    for task in sorted((ROOT / "benchmarks" / "tasks").glob("*.step.yaml"))[::4]:
+        analyze(task.read_text(encoding="utf-8"), task.name)
+    assert [set(vars(part)) for part in parts] == made
 
 
 def test_garbage_of_edits_is_swept_when_nobody_waits() -> None:

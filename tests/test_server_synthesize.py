@@ -120,12 +120,16 @@ def test_a_function_of_the_unsaved_text_becomes_a_program(client: Client, uri: s
         assert check_text(solution["text"], str(folder / "scaled.step.py")).diagnostics == []
         assert solution["operators"] > 0
         assert solution["off_chip_bytes"] > 0
+        assert solution["timing"] == f"{solution['cycles']:,} cycles on default"
+    cycles = [solution["cycles"] for solution in told["solutions"]]
+    assert cycles == sorted(cycles)
 
 
 def test_a_task_file_can_be_asked_for(client: Client, uri: str, folder: Path) -> None:
     told = synthesize(client, uri, "scaled", emit="task")
     assert told["file"] == (folder / "scaled.step.yaml").as_uri()
     assert "impl:" in told["solutions"][0]["text"]
+    assert told["solutions"][0]["cycles"] > 0
 
 
 def test_sizes_are_tried_out_before_they_are_taken(client: Client, uri: str) -> None:
@@ -220,6 +224,7 @@ def test_what_cannot_be_done_is_refused(client: Client, uri: str) -> None:
         "the option proposer": {"uri": uri, "line": line, "proposer": ["model"]},
         "the option samples": {"uri": uri, "line": line, "proposer": "model", "samples": "many"},
         "seconds has to be": {"uri": uri, "line": line, "seconds": 0},
+        "the option second: is unknown here": {"uri": uri, "line": line, "second": 3},
     }
     for expected, options in cases.items():
         answer = command(client, "synthesize", **options)

@@ -29,7 +29,8 @@ def client() -> Iterator[Client]:
 
 
 def command(client: Client, name: str, **argument: Any) -> dict[str, Any]:
-    params = {"command": f"stepsmith.server.{name}", "arguments": [{"uri": URI, **argument}]}
+    subject = {} if name == "stopWriting" else {"uri": URI}
+    params = {"command": f"stepsmith.server.{name}", "arguments": [{**subject, **argument}]}
     result: dict[str, Any] = client.request("workspace/executeCommand", params)
     return result
 
@@ -55,6 +56,9 @@ def test_the_search_writes_programs_that_can_be_put_in(client: Client) -> None:
         task = read_task(text, "norm.step.yaml")
         assert task.impl is not None
         assert task.impl.source.text.strip() == solution["impl"].strip()
+        assert "cycle" in solution["timing"]
+    cycles = [solution.get("cycles") for solution in told["solutions"]]
+    assert cycles == sorted(cycles, key=lambda each: (each is None, each or 0)), "the fastest first, then what stops"
 
 
 def test_a_clients_model_is_asked_and_its_answer_judged(client: Client) -> None:
@@ -82,6 +86,8 @@ def test_a_client_without_a_model_gets_a_reason(client: Client) -> None:
 
 def test_stopping_ends_the_job_and_says_so(client: Client) -> None:
     started = command(client, "write", solutions=10, seconds=600)
+    told = {"stopped": 0, "message": "the option id: a whole number or null was expected, not a text"}
+    assert command(client, "stopWriting", id="all") == told  # and nothing was stopped
     assert command(client, "stopWriting", id=started["id"]) == {"stopped": 1}
     assert end(client, started["id"])["state"] in ("cancelled", "done")
     assert command(client, "stopWriting", id=started["id"]) == {"stopped": 0}
@@ -94,6 +100,7 @@ def test_what_cannot_be_written_is_refused(client: Client) -> None:
     assert "not open" in command(client, "write", uri="file:///project/nowhere.yaml")["message"]
     assert "seconds" in command(client, "write", seconds="long")["message"]
     assert "not open" in command(client, "withImpl", uri="file:///project/nowhere.yaml", impl="return E0")["message"]
+    assert "impl" in command(client, "withImpl")["message"]
     started = command(client, "write", uri="file:///project/broken.step.yaml")
     if started["id"]:
         told = end(client, started["id"])

@@ -9,9 +9,8 @@ import pytest
 
 import warm
 from benchmarks.bench_sizes import FOLDER, Case, cases_in, is_same
+from job_records import function, sizes
 from stepagents.cli.synth_function import FunctionOptions, run_functions
-from stepagents.jobs.function import function
-from stepagents.jobs.sizes import sizes
 from stepagents.shapes.reshaping import aligned, cut
 from stepcore.jobs import JobError
 
@@ -37,7 +36,7 @@ class Owner:
 
 def asked(path: Path, name: str, *inputs: str, **more: Any) -> dict[str, Any]:
     payload = {"path": str(path), "text": path.read_text(), "selector": name, "trusted": True, "inputs": inputs, **more}
-    return sizes(payload, Owner())  # type: ignore[arg-type]
+    return sizes(payload, Owner())
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -89,7 +88,7 @@ def test_open_sizes_are_asked_for_with_a_guess_that_runs(file: Path) -> None:
     found = asked(file, "free")
     assert (found["note"], found["problem"], found["settled"]) == ("x[m, k]", "", False)
     with pytest.raises(JobError, match="nothing tells x") as caught:
-        function({"path": str(file), "text": file.read_text(), "selector": "free", "trusted": True}, Owner())  # type: ignore[arg-type]
+        function({"path": str(file), "text": file.read_text(), "selector": "free", "trusted": True}, Owner())
     assert caught.value.code == "STEP602"
     assert caught.value.detail["guess"] == {"x": "m k"}
 
@@ -538,7 +537,7 @@ def test_an_element_type_that_nobody_wrote_is_learnt_from_the_failure(tmp_path: 
         "    return F.embedding(words, table)\n"
     )
     assert [item["text"] for item in asked(path, "f")["arguments"]] == ["n int64", "v k"]
-    payload = {"path": str(path), "text": path.read_text(), "selector": "f", "trusted": True, "wanted": 1}
-    found = function(payload, Owner())  # type: ignore[arg-type]
+    payload = {"path": str(path), "text": path.read_text(), "selector": "f", "trusted": True, "solutions": 1}
+    found = function(payload, Owner())
     assert found["solved"], found["reason"]
     assert "indices" in asked(path, "g")["problem"]  # somebody wrote it

@@ -89,7 +89,7 @@ def test_sizes_that_only_data_decide_stay_open() -> None:
     )
     found = measure(checked.spec, checked.typed)
     merge = found.nodes[-1]
-    assert merge.flops.symbolic == Dim.symbol("?1") + Dim.symbol("?2")
+    assert merge.flops.symbolic == Dim.symbol("#(E1, 0)") + Dim.symbol("#(E1, 1)")
     assert merge.flops.value is None
     assert found.flops.value is None
     assert found.intensity is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,11 @@ from stepcore.findings.verdict import Untested
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ide.analysis import analyze
 from stepcore.ide.results import run_diagnostics
+from stepcore.jobdata.programs import Decided, SimulateRequest, VerdictRow
 from stepcore.sim.flow import reaching
 from stepcore.sim.functional import Session
 from stepcore.sim.strength import Recipe, Strength, examine_world, redraw
+from stepcore.sim.worker.simulate import simulate
 from stepcore.sim.worker.tasks import forget_tasks
 from stepcore.sim.worker.verify import row
 from stepcore.sim.world import World
@@ -251,6 +254,52 @@ def test_a_wrong_program_costs_no_examination(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("stepcore.sim.functional.examine_world", never)
     assert not Bed(gated(0.5)).verify(ZEROS).accepted
+
+
+class Told:
+    """A job's context that keeps what is told."""
+
+    def __init__(self) -> None:
+        self.verdicts: list[VerdictRow] = []
+
+    def check(self) -> None:
+        pass
+
+    def progress(self, news: object) -> None:
+        if isinstance(news, Decided):
+            self.verdicts.append(news.verdict)
+
+
+def simulated(text: str, context: Told) -> VerdictRow | None:
+    request = SimulateRequest("told.step.yaml", text)
+    forget_tasks()
+    return simulate(request, context).verdict  # type: ignore[arg-type]
+
+
+def test_a_simulation_tells_its_verdict_before_it_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told()
+
+    def examine(world: World) -> Strength:
+        assert told.verdicts, "told before"
+        return examine_world(world)
+
+    monkeypatch.setattr("stepcore.sim.functional.examine_world", examine)
+    right = SAVED.replace("step.Map(fn=fn_gate)", "step.Map(fn=fn_zero)").replace("> 0.0", "> 5.0")
+    found = simulated(right, told)
+    assert [verdict.accepted for verdict in told.verdicts] == [True]
+    assert found is not None and not found.accepted, "on stronger data"
+    assert "right on the data drawn" in found.functional.detail
+
+
+def test_a_simulation_tells_once_what_is_wrong_and_nothing_where_nothing_is_compared() -> None:
+    told = Told()
+    found = simulated(SAVED.replace("step.Map(fn=fn_gate)", "step.Map(fn=fn_zero)"), told)
+    assert found is not None and not found.functional.ok
+    assert [replace(verdict, seconds=0.0) for verdict in told.verdicts] == [replace(found, seconds=0.0)]
+    failing = Told()
+    found = simulated(SAVED.replace("torch.tensor(0.0)", "torch.ones(3) @ torch.ones(4)"), failing)
+    assert found is not None and found.functional.code == "STEP408"
+    assert failing.verdicts == []
 
 
 def _values(x: Tensor, y: Tensor, z: Tensor) -> list[Tensor]:

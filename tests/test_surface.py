@@ -221,6 +221,19 @@ def test_published_functions() -> None:
     assert Sum().func_name == "Sum" and Sum().label == "Sum"
 
 
+def test_functions_keep_what_they_like_under_any_name() -> None:
+    class Twice(step.Fn):
+        def __init__(self) -> None:
+            super().__init__("twice", step.f32, step.Buffer(step.f32, [2]))
+            self.counts = 2  # a function of its own, not step.count
+
+        def apply(self, input: list[torch.Tensor]) -> list[torch.Tensor]:
+            return [input[0].repeat(self.counts)]
+
+    found = step.FlatMap(fn=Twice()).apply(filled(M))
+    assert torch.equal(data(found), torch.arange(5.0).repeat_interleave(2))
+
+
 def test_scan_restarts_and_keeps_the_order() -> None:
     @step.fn(input=step.f32, output=step.f32, init=[0])
     def shift(state: Any, input: Any) -> Any:

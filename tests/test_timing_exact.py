@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 import pytest
 
 from oracle.timing import run_literally
-from stepcore.timing import memory, rows, units
+from stepcore.cycles import ends
+from stepcore.timing import exact, memory, rows, units
 from stepcore.timing.exact import Timing, TooLong, run
-from timing_networks import Build, chip, diamond, drawn, swiglu
+from stepcore.timing.linear import Horizon, NotLinear, Number, grown, linear, sum_of
+from stepcore.timing.microcode import enq, take, times, work_table
+from stepcore.timing.periods import Periods
+from timing_cases import PUBLISHED, SMALL, one_map
+from timing_networks import Build, chip, diamond, drawn, drawn_chip, drawn_loads, swiglu
+from timing_programs import assert_literal
+from timing_properties import assert_under_delays, delayed
 
-# Tile rows and columns -> published cycles, and what our rules give more (the timing chapter says both).
-PUBLISHED = {
-    (16, 16): (33289, 3), (16, 32): (29401, 0), (16, 64): (27502, 0), (16, 128): (26991, -1), (16, 256): (27503, -1),
-    (32, 16): (21224, -1), (32, 32): (17098, 2), (32, 64): (15288, 1), (32, 128): (14767, -1), (32, 256): (15292, 0),
-    (64, 16): (15218, -1), (64, 32): (11186, -1), (64, 64): (9538, -2), (64, 128): (9275, 1), (64, 256): (11061, -1),
-}  # fmt: skip
+# Rows and columns of tiles, and sizes d and f, at which a load of the validation graph runs ahead of the others.
+DRIFTING = ((64, 64, 64, 256), (64, 64, 192, 256), (64, 64, 192, 384), (64, 128, 192, 384))
 
 
 @pytest.mark.parametrize("tile", PUBLISHED, ids=lambda tile: f"{tile[0]}x{tile[1]}")
@@ -28,80 +32,6 @@ def test_the_published_cycles_of_the_validation_graph(tile: tuple[int, int]) -> 
     assert not found.waiting
     rows, columns = tile
     assert found.bursts * 64 == (64 // rows) * (512 // columns) * (256 * rows + 768 * columns) * 4 + 65_536
-
-
-def one_map(depth: int, cycles: int, count: int = 10) -> Build:
-    net = Build(chip(depth))
-    a, b = net.channel("a"), net.channel("b")
-    net.source(a, count)
-    net.map((a,), b, count, cycles)
-    net.sink(b, count)
-    return net
-
-
-def three_flattens(depth: int) -> Build:
-    net = Build(chip(depth))
-    row = [net.channel(str(k)) for k in range(4)]
-    net.source(row[0], 10)
-    for k in range(3):
-        net.flatten(row[k], row[k + 1], 10)
-    net.sink(row[3], 10)
-    return net
-
-
-def folded(depth: int) -> Build:
-    net = Build(chip(depth))
-    a, b = net.channel("a"), net.channel("b")
-    net.source(a, 20)
-    net.accum((a,), b, 4, 5, 2)
-    net.sink(b, 4)
-    return net
-
-
-def buffered(depth: int) -> Build:
-    net = Build(chip(depth))
-    a, b, c = (net.channel(name) for name in "abc")
-    net.source(a, 12)
-    net.bufferize(a, b, 3, 4)
-    net.repeat(b, c, 3, 8)
-    net.sink(c, 24)
-    return net
-
-
-def load_and_store(bursts: int, tiles: int, interleave: str) -> Build:
-    net = Build(chip(preset="validation", interleave=interleave))
-    a = net.channel("a")
-    net.load(0, a, tiles, bursts)
-    net.store(1, a, tiles, bursts)
-    return net
-
-
-def two_loads(tiles: int, interleave: str) -> Build:
-    net = Build(chip(preset="validation", interleave=interleave))
-    a, b, c = (net.channel(name) for name in "abc")
-    net.load(0, a, tiles, 64)
-    net.load(1, b, tiles, 64)
-    net.map((a, b), c, tiles, 10)
-    net.sink(c, tiles)
-    return net
-
-
-TRIANGLE, ROBIN = "triangular", "round_robin"
-SMALL = {
-    "1: L=3 d=1": (one_map(1, 3), 50), "1: L=3 d=2": (one_map(2, 3), 32), "1: L=1 d=1": (one_map(1, 1), 30),
-    "1: L=1 d=2": (one_map(2, 1), 16), "1: L=1 d=3": (one_map(3, 1), 12),
-    "2: d=1": (three_flattens(1), 22), "2: d=2": (three_flattens(2), 13),
-    "3: d=1": (folded(1), 80), "3: d=2": (folded(2), 42),
-    "4: 6": (diamond(6), 79), "4: 7": (diamond(7), 73), "4: 9": (diamond(9), 73),
-    "4: behind 4": (diamond(4, behind=True), 81), "4: behind 5": (diamond(5, behind=True), 75),
-    "5: d=1": (buffered(1), 57), "5: d=2": (buffered(2), 29),
-    "6: 1": (load_and_store(1, 1, TRIANGLE), 41), "6: 1 r": (load_and_store(1, 1, ROBIN), 41),
-    "6: 16": (load_and_store(16, 1, TRIANGLE), 49), "6: 16 r": (load_and_store(16, 1, ROBIN), 47),
-    "6: 64": (load_and_store(64, 1, TRIANGLE), 73), "6: 64 r": (load_and_store(64, 1, ROBIN), 71),
-    "6: 4x64": (load_and_store(64, 4, TRIANGLE), 232), "6: 4x64 r": (load_and_store(64, 4, ROBIN), 227),
-    "7: one": (two_loads(1, TRIANGLE), 62), "7: one r": (two_loads(1, ROBIN), 62),
-    "7: eight": (two_loads(8, TRIANGLE), 412), "7: eight r": (two_loads(8, ROBIN), 412),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", SMALL)
@@ -128,27 +58,40 @@ def test_the_greatest_fill_is_the_depth_that_a_program_needs() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_the_exact_engine_is_the_literal_one(seed: int) -> None:
-    compare(seed)
-
-
-def compare(seed: int) -> None:
-    network = drawn(Random(seed))
-    exact, literal = run(network), run_literally(network)
-    assert [(w.unit, w.channel, w.reason) for w in exact.waiting] == literal.waiting
-    assert exact.cycles == literal.cycles
-    assert exact.bursts == literal.bursts
-    if not exact.waiting:
-        assert [channel.fill for channel in exact.channels] == literal.fills
+    assert_literal(drawn(Random(seed)))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_windows_and_units_in_any_order_change_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run(drawn(Random(seed)))
     network = drawn(Random(seed))
+    monkeypatch.setattr(rows, "FEW_BURSTS", -1)  # no burst is followed
     monkeypatch.setattr(memory, "_AT_ONCE", 1)  # all windows by numpy
     assert run(network).cycles == expected.cycles
     monkeypatch.setattr(memory, "_AT_ONCE", 1 << 40)  # none
     assert run(network).cycles == expected.cycles
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_holds_of_every_run(seed: int) -> None:
+    """The order of units changes nothing; a unit, and the memory, work no longer than the run takes."""
+    rng = Random(seed)
+    network = drawn(rng)
+    timing = run(network)
+    order = rng.sample(range(len(network.units)), len(network.units))
+    other = run(replace(network, units=[network.units[u] for u in order]))
+    assert other.channels == timing.channels
+    assert [other.units[order.index(u)] for u in range(len(order))] == list(timing.units)
+    assert all(unit.worked + unit.memory <= unit.clock <= timing.cycles for unit in timing.units)
+    memory = network.hardware.memory
+    assert timing.bursts * memory.interval <= timing.cycles * memory.channels
+
+
+@pytest.mark.parametrize("seeds", [range(at, at + 25) for at in range(0, 100, 25)], ids=lambda seeds: str(seeds[0]))
+def test_under_random_delays(seeds: range) -> None:
+    for seed in seeds:
+        assert_under_delays(drawn(Random(seed)), Random(seed))
+    assert_literal(delayed(drawn(Random(seeds[0])), Random(0)))
 
 
 def test_whole_periods_are_taken_at_once() -> None:
@@ -162,16 +105,124 @@ def test_whole_periods_are_taken_at_once() -> None:
 
 
 def test_skipped_periods_hold_what_a_run_of_each_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stepcore.timing.periods import Periods
-
     skipping = run(swiglu(32, 64, b=4096))
     assert skipping.skipped
-    monkeypatch.setattr(Periods, "beacon", lambda _self: None)
+    monkeypatch.setattr(Periods, "_recurs", lambda _self, _levels: 0)
     whole = run(swiglu(32, 64, b=4096))
     assert not whole.skipped
     assert whole.units == skipping.units
     assert whole.channels == skipping.channels
     assert (whole.cycles, whole.bursts) == (skipping.cycles, skipping.bursts)
+
+
+def test_a_load_that_drifts_is_skipped_with_its_period() -> None:
+    """At these tiles one load falls behind the others by 4 cycles in each row of tiles, for 60 of them."""
+    assert run(swiglu(64, 64, b=65_536)).instructions < 30_000
+    long, short = run(swiglu(64, 64, b=4096)), run(swiglu(64, 64, b=1024))
+    assert (long.cycles, long.bursts) == (541_516, 64 * 8 * 4 * 1024 + 64 * 1024)
+    assert long.units[4].worked == 4 * short.units[4].worked
+
+
+def blocks(rng: Random, folds: int) -> Build:
+    """Return folds of small elements, which memory moves in blocks that have no common measure with the folds."""
+    net, size = Build(drawn_chip(rng)), rng.choice((24, 40, 96))
+    net.channels.clear()
+    x, y, sums = (net.channel(name, rng.choice((1, 2, 5))) for name in ("x", "y", "sums"))
+    ends.load(net, 0, x, folds * size, (1, 4))
+    net.map((x,), y, folds * size, rng.randint(0, 3))
+    net.accum((y,), sums, folds, size, rng.randint(0, 4))
+    ends.store(net, 1, sums, folds, (1, rng.choice((2, 4))))
+    return net
+
+
+def test_rounds_are_skipped_while_memory_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = run(blocks(Random(0), 200_000))
+    assert long.instructions < 300_000
+    monkeypatch.setattr(exact, "DEAF", 0)
+    for seed in range(6):
+        skipping = assert_literal(blocks(Random(seed), 8))
+        assert skipping.skipped
+        with monkeypatch.context() as patch:
+            patch.setattr(Periods, "_recurs", lambda _self, _levels: 0)
+            whole = run(blocks(Random(seed), 8))
+        assert replace(skipping, instructions=0, skipped=0) == replace(whole, instructions=0, skipped=0)
+    for seed in range(60, 120):
+        assert_literal(drawn(Random(seed)))
+
+
+def test_linear_stretches_hold_what_a_run_of_each_period_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    from stepcore.timing.drift import DriftingPeriod
+
+    taken: list[int] = []
+    spent = DriftingPeriod.spent
+
+    def told(self: DriftingPeriod, times: int) -> object:
+        taken.append(times)
+        return spent(self, times)
+
+    monkeypatch.setattr(DriftingPeriod, "spent", told)
+    for seed in range(150, 156):
+        assert_literal(drawn_loads(Random(seed)))
+    for rows_, columns, d, f in DRIFTING:
+        network, before = swiglu(rows_, columns, b=rows_ * 64, d=d, f=f), len(taken)
+        skipping = run(network)
+        assert len(taken) > before, f"{rows_} x {columns} does not drift"
+        with monkeypatch.context() as patch:
+            patch.setattr(Periods, "_recurs", lambda _self, _levels: 0)
+            whole = run(network)
+        assert replace(skipping, instructions=0, skipped=0) == replace(whole, instructions=0, skipped=0)
+
+
+def test_channels_of_memory_that_fall_behind_hide_no_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At these tiles some channels of memory get less than the others, and nothing else changes for 200 tiles."""
+    assert run(swiglu(32, 64, b=65_536)).instructions < 8_000
+    skipping = run(swiglu(32, 64, b=2048))
+    monkeypatch.setattr(Periods, "_recurs", lambda _self, _levels: 0)
+    whole = run(swiglu(32, 64, b=2048))
+    assert replace(skipping, instructions=0, skipped=0) == replace(whole, instructions=0, skipped=0)
+
+
+def test_linear_numbers_answer_as_those_of_each_period() -> None:
+    for seed in range(300):
+        rng, horizon = Random(seed), Horizon()
+        values, growths = ([rng.randint(-20, 20) for _ in range(6)] for _ in range(2))
+        try:
+            answer = _calculated(Random(seed), linear(values, growths, horizon))
+        except NotLinear:
+            continue
+        for k in range(min(horizon.last, 12) + 1):
+            plain = _calculated(
+                Random(seed), [value + growth * k for value, growth in zip(values, growths, strict=True)]
+            )
+            assert plain == [value + growth * k for value, growth in map(grown, answer)]
+        assert [sum_of(number, 3) for number in answer] == [3 * v + 3 * g for v, g in map(grown, answer)]
+
+
+def _calculated(rng: Random, row: Sequence[Number]) -> list[Number]:
+    """Calculate with numbers as the engine does, and decide by them."""
+    numbers = list(row)
+    for _ in range(12):
+        a, b, c = rng.choice(numbers), rng.choice(numbers), rng.randint(1, 4)
+        match rng.randrange(9):
+            case 0:
+                numbers.append(a + b + (c > 1))
+            case 1:
+                numbers.append(a - b)
+            case 2:
+                numbers.append(c * a - c)
+            case 3:
+                numbers.append(max(a, b) + int(a > b) + 2 * int(a >= b))
+            case 4:
+                numbers.append(min(a, b, c) + int(a < c) + 2 * int(a <= c))
+            case 5:
+                numbers.append(a // c)
+            case 6:
+                numbers.extend(divmod(a, c))
+            case 7:
+                numbers.append(a + int(a == b) + 2 * int(not b))
+            case _:
+                numbers.append(c - a)
+    return numbers
 
 
 def test_machine_code_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +233,41 @@ def test_machine_code_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(rows, "COMPILE_FROM", 1)
             compiled = run(network)
+            patch.setattr(units, "compiled", lambda: None)
+            without = run(network)
         assert replace(compiled, instructions=0, skipped=0) == replace(interpreted, instructions=0, skipped=0)
+        assert without == interpreted
+
+
+def test_the_inner_loop_follows_memory_as_windows_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Burst by burst, as machine code does it, here without: of networks with few tokens, too, and regular ones."""
+    monkeypatch.setattr(rows, "COMPILE_FROM", 1)
+    monkeypatch.setattr(rows.Rows, "_is_worth_it", lambda _self, _network, _traffic: True)
+    monkeypatch.setattr(units, "compiled", lambda: units.run_units)
+    bursts = 0
+    for seed in range(150):
+        network = drawn(Random(seed))
+        followed = run(network)
+        with monkeypatch.context() as patch:
+            patch.setattr(rows.Rows, "_follow", lambda _self, _memory, _ports: None)
+            windows = run(network)
+        assert replace(followed, instructions=0, skipped=0) == replace(windows, instructions=0, skipped=0)
+        bursts += followed.bursts
+    assert bursts > 10_000
+
+
+def test_small_requests_are_followed_without_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    for bursts, follows in ((1, True), (rows.FEW_BURSTS, True), (rows.FEW_BURSTS + 1, False)):
+        net = Build(chip(2))
+        x, y = (net.channel(name) for name in "xy")
+        net.load(0, x, 5, bursts)
+        net.unit("Map", times(5, [*take(x), *work_table((40, 1, 3, 90, 2)), *enq(y)]), (x,), (y,))
+        net.store(1, y, 5, bursts)
+        assert rows.Rows(net, net.traffic(), memory=memory.Memory(net.hardware)).follows is follows
+        found = assert_literal(net)
+        with monkeypatch.context() as patch:
+            patch.setattr(rows, "FEW_BURSTS", -1)
+            assert replace(run(net), instructions=0) == replace(found, instructions=0)
 
 
 def test_a_run_has_a_limit() -> None:

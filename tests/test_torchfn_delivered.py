@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import warm
+from delivered_cycles import outcome
 from job_records import candidates
 from stepagents.cli.synth_function import FunctionOptions, run_functions
 from stepagents.torchfn.transform import Unwritable, transform_blocks
@@ -30,6 +31,9 @@ def test_both_files_are_accepted(family: str, name: str, tmp_path: Path) -> None
     program = job(source, name)["programs"][0]["text"]
     assert accepted(tmp_path, f"{name}.step.py", program)
     task = job(source, name, emit="task")["programs"][0]["text"]
+    found = outcome(program, f"{name}.step.py")
+    assert found.cycles, found.problem
+    assert outcome(task, f"{name}.step.yaml") == found, "both files are the same program"
     source.unlink()  # a task file stands for itself
     assert accepted(tmp_path, f"{name}.step.yaml", task)
 
@@ -225,7 +229,7 @@ def test_an_endless_loop_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.
     source.write_text("def f(x):  # stepsmith: x[m, k]\n    while True:\n        pass\n", encoding="utf-8")
     owner = Owner()
     with pytest.raises(JobError, match="still running after 1 s"):
-        job(source, "f", owner, seconds=1.0)
+        job(source, "f", owner, call_seconds=1.0)
     assert owner.stages == ["trace"]
 
 

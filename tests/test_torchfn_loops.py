@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stepagents.jobs.function import function
+from job_records import function
 from stepagents.torchfn.capture import Capture, capture
 from stepagents.torchfn.capture import calls as operations
 from stepagents.torchfn.dims import describe
@@ -33,8 +33,8 @@ class Owner:
 
 @cache
 def found(name: str) -> dict[str, Any]:
-    payload = {"path": str(FILE), "text": TEXT, "selector": name, "trusted": True, "wanted": 1}
-    return function(payload, Owner())  # type: ignore[arg-type]
+    payload = {"path": str(FILE), "text": TEXT, "selector": name, "trusted": True, "solutions": 1}
+    return function(payload, Owner())
 
 
 def traced(name: str, rounds: int, *, rolled: bool = True) -> Capture:

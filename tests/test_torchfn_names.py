@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from job_records import function
 from quiet import Quiet
-from stepagents.jobs.function import function
 
 CLASS = """\
 class model(torch.nn.Module):
@@ -90,6 +90,6 @@ def test_a_program_is_found_and_its_file_holds(case: str, tmp_path: Path) -> Non
     text = f"import torch\n\n\n{CASES[case]}"
     name = next(line.split()[1].split("(")[0].rstrip(":") for line in text.split("\n") if line[:4] in ("def ", "clas"))
     (tmp_path / "file.py").write_text(text)
-    order = {"path": str(tmp_path / "file.py"), "text": text, "selector": name, "trusted": True, "wanted": 1}
-    found = function(order, Quiet())  # type: ignore[arg-type]
+    order = {"path": str(tmp_path / "file.py"), "text": text, "selector": name, "trusted": True, "solutions": 1}
+    found = function(order, Quiet())
     assert found["solved"], found["reason"] or found["unsupported"]

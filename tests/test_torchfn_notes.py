@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import warm
+from job_records import function
 from stepagents.cli.synth_function import FunctionOptions, run_functions
-from stepagents.jobs.function import function
 from stepagents.torchfn.fit import fit_scalar, fit_size
 from stepcore.sizes.dim import Dim
 
@@ -32,7 +32,7 @@ class Owner:
 @cache
 def found() -> dict[str, Any]:
     payload = {"path": str(NOTED), "text": NOTED.read_text(encoding="utf-8"), "selector": "Model", "trusted": True}
-    result = function(payload, Owner())  # type: ignore[arg-type]
+    result = function(payload, Owner())
     assert result["solved"], result["reason"]
     return result
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from job_records import candidates
-from stepagents.jobs.function import function
+from job_records import candidates, function
 from stepcore.printing.task import canonical_key
 
 OFFERS = Path(__file__).parent / "torch_functions" / "offers.py"
@@ -27,7 +26,7 @@ class Owner:
 @cache
 def found(name: str) -> dict[str, Any]:
     payload = {"path": str(OFFERS), "text": OFFERS.read_text(encoding="utf-8"), "selector": name, "trusted": True}
-    result = function(payload, Owner())  # type: ignore[arg-type]
+    result = function(payload, Owner())
     assert result["solved"], result["reason"]
     return result
 

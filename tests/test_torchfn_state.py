@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from job_records import candidates
-from stepagents.jobs.function import function
+from job_records import candidates, function
 from stepagents.torchfn.blame import explained
 from stepagents.torchfn.capture import capture, probe
 from stepagents.torchfn.dims import describe
@@ -78,7 +77,7 @@ def test_the_reference_takes_all_state_in_fp64(name: str) -> None:
 def test_what_is_delivered_runs_in_fp64_and_again(name: str, tmp_path: Path) -> None:
     path = Path(shutil.copy(file_of(name), tmp_path / file_of(name).name))
     payload = {"path": str(path), "text": path.read_text(encoding="utf-8"), "selector": name, "trusted": True}
-    found = function(payload, Owner())  # type: ignore[arg-type]
+    found = function(payload, Owner())
     assert found["solved"], found["reason"]
     text = found["programs"][0]["text"]
     (candidate,) = candidates({"path": str(tmp_path / "program.step.py"), "text": text})

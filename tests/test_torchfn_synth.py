@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 import warm
-from job_records import candidates
+from job_records import candidates, function
 from stepagents.cli import synth_function
 from stepagents.cli.synth_function import FunctionOptions, run_functions
-from stepagents.jobs.function import function
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobs import Job, JobCancelled, JobError, Pool
 
@@ -40,13 +39,13 @@ class Owner:
             raise JobCancelled
 
     def progress(self, data: Any) -> None:
-        self.stages.append(data["stage"])
-        self.cancelled = data["stage"] == self._stop_at
+        self.stages.append(data.stage)
+        self.cancelled = data.stage == self._stop_at
 
 
 def job(path: Path, name: str, owner: Owner | None = None, **more: Any) -> dict[str, Any]:
     payload = {"path": str(path), "text": path.read_text(encoding="utf-8"), "selector": name, "trusted": True, **more}
-    return function(payload, owner or Owner())  # type: ignore[arg-type]
+    return function(payload, owner or Owner())
 
 
 def accepted(folder: Path, name: str, text: str) -> bool:
@@ -227,9 +226,11 @@ def test_the_command_answers_in_json_with_exit_codes(tmp_path: Path, capsys: pyt
 def test_synth_takes_functions_or_tasks(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from stepcore.cli import main
 
+    (plain.parent / "stepsmith.toml").write_text("[timing]\nhw = 'paper'\n", encoding="utf-8")
     assert main(["synth", f"{plain}::scaled", "--dims", "m=6", "--input", "factor=2.0", "--format", "json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["sizes"] == {"m": 6}
+    assert (row["timing"]["hw"], row["timing"]["problem"]) == ("paper", None)
     assert "factor=2.0" in row["program"]
     for wrong in (["a.step.yaml"], ["--proposer", "llm"], ["--dims", "m"]):
         assert main(["synth", f"{plain}::scaled", *wrong]) == 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stepagents.jobs.function import function
+from job_records import function
 
 FILE = Path(__file__).parent / "torch_functions" / "transposed.py"
 
@@ -22,12 +22,12 @@ class Owner:
 
 def found(name: str, **more: Any) -> dict[str, Any]:
     payload = {"path": str(FILE), "text": FILE.read_text(encoding="utf-8"), "selector": name, "trusted": True, **more}
-    return function(payload, Owner())  # type: ignore[arg-type]
+    return function(payload, Owner())
 
 
 @pytest.mark.parametrize("name", ["Even", "Odd"])
 def test_work_that_is_large_at_the_sizes_of_the_trace_is_checked_at_smaller_ones(name: str) -> None:
-    result = found(name, wanted=1)
+    result = found(name, solutions=1)
     assert result["solved"], result["reason"]
     assert result["checked_at"]
     assert all(sizes["n"] * sizes["d"] * sizes["s"] ** 2 < 11 * 13 * 17**2 for sizes in result["checked_at"])
@@ -39,7 +39,7 @@ def test_work_that_is_large_at_the_sizes_of_the_trace_is_checked_at_smaller_ones
 
 
 def test_sizes_that_are_asked_for_are_checked() -> None:
-    result = found("Even", wanted=1, dims={"n": 2, "d": 2, "s": 3})
+    result = found("Even", solutions=1, dims={"n": 2, "d": 2, "s": 3})
     assert {"n": 2, "d": 2, "s": 3} in result["checked_at"]
     assert "s_value = 3" in result["programs"][0]["text"] or "s: 3" in result["programs"][0]["text"]
 
@@ -58,11 +58,11 @@ def test_cheap_functions_are_checked_at_many_sizes(tmp_path: Path) -> None:
     file = tmp_path / "own.py"
     file.write_text("def f(x):  # stepsmith: x[n]\n    return x * 2\n", encoding="utf-8")
     payload = {"path": str(file), "text": file.read_text(encoding="utf-8"), "selector": "f", "trusted": True}
-    result = function(payload, Owner())  # type: ignore[arg-type]
+    result = function(payload, Owner())
     assert {sizes["n"] for sizes in result["checked_at"]} >= {1, 3, 5, 7, 11}
 
 
 def test_a_weight_of_millions_is_no_reason_to_refuse() -> None:
-    result = found("Heavy", wanted=1)
+    result = found("Heavy", solutions=1)
     assert result["solved"], result["reason"]
     assert result["notes"] == []

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from stepcore.timing import unit_programs
 from stepcore.timing.hardware import PRESETS, Hardware
-from stepcore.timing.microcode import enq, enq_all, peek, request, take, times, work, work_table
+from stepcore.timing.microcode import choose, enq, enq_all, peek, request, take, times, until_done, work, work_table
 from stepcore.timing.network import Network
 
 
@@ -25,6 +26,11 @@ class Build(Network):
     def source(self, to: int, count: int, step: int = 1) -> None:
         """A token every ``step`` cycles."""
         self.unit("source", times(count, [*enq(to), *work(step)]), (), (to,))
+
+    def lane(self, name: str, depth: int | None = None) -> int:
+        """A channel from Parallelize: its unit goes on while the token is on its way."""
+        fifo, unit = self.hardware.fifo, self.hardware.unit
+        return self.channel(name, depth, latency=fifo.latency + unit.switch)
 
     def sink(self, of: int, count: int) -> None:
         """Takes at once."""
@@ -65,21 +71,21 @@ class Build(Network):
         self.unit("store", times(tiles, [*peek(of), *request(port, bursts), *take(of)]), (of,))
 
 
-def diamond(direct: int, *, behind: bool = False, rows: int = 3) -> Build:
-    """Micro-case 4: ``[6, rows]``, Copy -> {Accum(b=1) -> Repeat(6), direct} -> Map; other FIFOs hold 1."""
-    net = Build(chip(1))
+def diamond(direct: int, *, behind: bool = False, rows: int = 3, size: int = 6) -> Build:
+    """Micro-case 4: ``[size, rows]``, Copy -> {Accum(b=1) -> Repeat(size), direct} -> Map; other FIFOs hold 1."""
+    net, count = Build(chip(1)), size * rows
     start, folded, sums, repeated, out = (net.channel(name) for name in ("x", "folded", "sums", "repeated", "out"))
     beside = net.channel("direct", direct)
-    net.source(start, 6 * rows)
-    net.copy(start, (folded, beside), 6 * rows)
-    net.accum((folded,), sums, rows, 6, 1)
-    net.repeat(sums, repeated, rows, 6)
+    net.source(start, count)
+    net.copy(start, (folded, beside), count)
+    net.accum((folded,), sums, rows, size, 1)
+    net.repeat(sums, repeated, rows, size)
     joined = beside
     if behind:
         joined = net.channel("behind", 1)
-        net.flatten(beside, joined, 6 * rows)
-    net.map((joined, repeated), out, 6 * rows, 1)
-    net.sink(out, 6 * rows)
+        net.flatten(beside, joined, count)
+    net.map((joined, repeated), out, count, 1)
+    net.sink(out, count)
     return net
 
 
@@ -122,7 +128,7 @@ class _Stream:
 
 def drawn(rng: Random) -> Build:
     """Return a network of up to a dozen units, with depths and a chip of its own; it may stop."""
-    net = Build(_drawn_chip(rng))
+    net = Build(drawn_chip(rng))
     net.channels.clear()
     streams = [_start(net, rng) for _ in range(rng.randint(1, 3))]
     for _ in range(rng.randint(1, 8)):
@@ -135,6 +141,156 @@ def drawn(rng: Random) -> Build:
     if rng.random() < 0.2:
         net.dispatch[0] = rng.randint(1, 6)
     return net
+
+
+def drawn_arrival(rng: Random) -> Build:
+    """Return a network in which arrival decides, and data decide lengths; it may stop."""
+    net = Build(drawn_chip(rng))
+    net.channels.clear()
+    streams = [_start(net, rng) for _ in range(rng.randint(2, 4))]
+    for _ in range(rng.randint(1, 6)):
+        grow = rng.choice((_grow, _grow_merged, _grow_lanes, _grow_gathered, _grow_ragged, _grow_back))
+        grow(net, rng, streams)
+    for stream in streams:
+        net.sink(stream.channel, stream.tokens)
+    return net
+
+
+def _chunks(rng: Random, tokens: int) -> list[int]:
+    """Return sizes of chunks that come to so many tokens."""
+    found: list[int] = []
+    while tokens:
+        found.append(rng.randint(1, min(tokens, 3)))
+        tokens -= found[-1]
+    return found
+
+
+def _grow_merged(net: Build, rng: Random, streams: list[_Stream]) -> None:
+    """EagerMerge of some streams, chunk by chunk."""
+    rng.shuffle(streams)
+    several = [streams.pop() for _ in range(min(len(streams), rng.randint(1, 3)))]
+    out, selector = _channel(net, rng), _channel(net, rng)
+    inputs, sizes = [each.channel for each in several], [_chunks(rng, each.tokens) for each in several]
+    total = sum(map(len, sizes))
+    body = unit_programs.eager_merge_unit(inputs, out, selector, rng.choice((total, None)), sizes)
+    net.unit("EagerMerge", body, inputs, (out, selector))
+    streams += [_Stream(out, sum(each.tokens for each in several)), _Stream(selector, total)]
+
+
+def _grow_lanes(net: Build, rng: Random, streams: list[_Stream]) -> None:
+    """Parallelize, a Map in each lane that does not know how much it gets, EagerMerge."""
+    stream = streams.pop(rng.randrange(len(streams)))
+    sizes = _chunks(rng, stream.tokens)
+    ways, out, which = (_channel(net, rng) for _ in range(3))
+    count, free = rng.randint(1, 3), rng.random() < 0.6
+    lanes = [net.lane("lane", rng.choice((None, 1, 2))) if free else _channel(net, rng) for _ in range(count)]
+    if free:
+        body = unit_programs.parallelize_free_unit(stream.channel, lanes, ways, len(sizes), sizes)
+    else:
+        switch = rng.randint(0, 2)
+        body = unit_programs.parallelize_unit(stream.channel, lanes, ways, len(sizes), sizes, switch=switch)
+    net.unit("Parallelize", body, (stream.channel,), (*lanes, ways))
+    done = [_channel(net, rng) for _ in lanes]
+    for lane, result in zip(lanes, done, strict=True):
+        call = [*peek(lane), *work(rng.randint(0, 9)), *enq(result), *take(lane)]
+        net.unit("Map", until_done((lane,), [call]), (lane,), (result,))
+    chunks = rng.choice((stream.tokens, None))
+    net.unit("EagerMerge", unit_programs.eager_merge_unit(done, out, which, chunks), done, (out, which))
+    streams += [_Stream(out, stream.tokens), _Stream(ways, len(sizes)), _Stream(which, stream.tokens)]
+
+
+def _grow_gathered(net: Build, rng: Random, streams: list[_Stream]) -> None:
+    """Partition, a Map in each branch, Reassemble in order of arrival, or of branches, by a copy of the selector."""
+    stream = streams.pop(rng.randrange(len(streams)))
+    sizes, count = _chunks(rng, stream.tokens), rng.randint(1, 3)
+    rows = [tuple(k for k in range(count) if rng.random() < 0.6) for _ in sizes]
+    source, first, second, out = (_channel(net, rng) for _ in range(4))
+    net.source(source, len(sizes), rng.choice((1, 2)))
+    net.copy(source, (first, second), len(sizes))
+    branches, done = [_channel(net, rng) for _ in range(count)], [_channel(net, rng) for _ in range(count)]
+    switch = [rng.randint(0, 1) for _ in range(stream.tokens)] if rng.random() < 0.5 else 1
+    body = unit_programs.partition_unit(stream.channel, first, branches, rows, sizes, switch)
+    net.unit("Partition", body, (stream.channel, first), branches)
+    of = [[size for size, row in zip(sizes, rows, strict=True) if k in row] for k in range(count)]
+    for k, (branch, result) in enumerate(zip(branches, done, strict=True)):
+        tokens = [rng.random() < 0.8 for _ in range(sum(of[k]))]
+        body = unit_programs.map_unit((branch,), result, tokens, rng.randint(0, 6))
+        net.unit("Map", body, (branch,), (result,))
+    arrival = rng.random() < 0.7
+    body = unit_programs.reassemble_unit(done, second, out, rows, of, by_arrival=arrival)
+    net.unit("Reassemble", body, (*done, second), (out,))
+    streams.append(_Stream(out, sum(map(sum, of)) + sum(not row for row in rows)))
+
+
+def _grow_ragged(net: Build, rng: Random, streams: list[_Stream]) -> None:
+    """A unit of which the data decide how much it takes or gives for each token."""
+    stream = streams.pop(rng.randrange(len(streams)))
+    of, count, to = stream.channel, stream.tokens, _channel(net, rng)
+    tokens = [rng.random() < 0.8 for _ in range(count)]
+    given = [rng.randint(1, 3) if count < 60 else 1 for _ in range(count)]
+    match rng.randrange(8):
+        case 0:
+            sizes = _chunks(rng, count)
+            cycles = [rng.randint(0, 4) * is_element for is_element in tokens]
+            body = unit_programs.fold_unit((of,), to, len(sizes), sizes, cycles)
+            count = len(sizes)
+        case 1:
+            body = unit_programs.flat_map_unit((of,), to, tokens, rng.randint(0, 4), given)
+            count = sum(given)
+        case 2:
+            sizes = _chunks(rng, count)
+            pads = [rng.randint(0, 2) for _ in sizes]
+            other = _channel(net, rng)
+            body = unit_programs.pad_unit(of, (to, other), len(sizes), sizes, pads)
+            count = sum(sizes) + sum(pads)
+            net.unit("Reshape", body, (of,), (to, other))
+            streams += [_Stream(to, count), _Stream(other, count)]
+            return
+        case 3:
+            counts = [number - 1 for number in given]
+            body = unit_programs.repeat_unit(of, to, count, counts)
+            count = sum(max(number, 1) for number in counts)
+        case 4:
+            ref = _channel(net, rng)
+            net.source(ref, sum(given), rng.randint(1, 3))
+            body = unit_programs.expand_unit(of, ref, to, count, given)
+            if rng.random() < 0.5:
+                body = unit_programs.repeat_unit(of, to, count, 1, ref, given)
+            net.unit("Expand", body, (of, ref), (to,))
+            streams.append(_Stream(to, sum(given)))
+            return
+        case 5:
+            body = unit_programs.unpack_unit(of, to, count, given)
+            count = sum(given)
+        case 6:
+            body = unit_programs.load_unit(len(net.units), to, 1, rng.randint(1, 20), of, tokens)
+        case _:
+            addresses, elements = _channel(net, rng), sum(tokens)
+            asked = [True] * elements + [False] * rng.randint(0, 3)
+            rng.shuffle(asked)
+            net.source(addresses, len(asked))
+            body = unit_programs.random_store_unit(
+                len(net.units), (addresses, asked), (of, tokens), to, rng.randint(1, 20)
+            )
+            net.unit("RandomOffChipStore", body, (addresses, of), (to,))
+            streams.append(_Stream(to, len(asked)))
+            return
+    net.unit("ragged", body, (of,), (to,))
+    streams.append(_Stream(to, count))
+
+
+def _grow_back(net: Build, rng: Random, streams: list[_Stream]) -> None:
+    """Feedback: half of what is merged goes back to be merged again."""
+    stream = streams.pop(rng.randrange(len(streams)))
+    merged, which, back, out, worked = (_channel(net, rng) for _ in range(5))
+    count = stream.tokens
+    inputs = (stream.channel, back)
+    net.unit("EagerMerge", unit_programs.eager_merge_unit(inputs, merged, which, 2 * count), inputs, (merged, which))
+    net.map((merged,), worked, 2 * count, rng.randint(0, 3))
+    ways = [0, 1] * count if rng.random() < 0.7 else rng.sample([0, 1] * count, 2 * count)
+    given = [enq(back), enq(out)]
+    net.unit("Partition", times(2 * count, [*take(worked), *choose(given, ways)]), (worked,), (back, out))
+    streams += [_Stream(out, count), _Stream(which, 2 * count)]
 
 
 def _channel(net: Build, rng: Random) -> int:
@@ -200,7 +356,25 @@ def _grow(net: Build, rng: Random, streams: list[_Stream]) -> None:
     streams.append(_Stream(to, count))
 
 
-def _drawn_chip(rng: Random) -> Hardware:
+def drawn_loads(rng: Random) -> Build:
+    """Return loads of tiles of different sizes that a tree of Maps joins, folded and stored: often one runs ahead."""
+    net = Build(drawn_chip(rng))
+    folds, size, loads = rng.randint(40, 120), rng.choice((1, 2, 3)), rng.randint(2, 4)
+    joined = [_channel(net, rng) for _ in range(loads)]
+    for port, channel in enumerate(joined):
+        net.load(port, channel, folds * size, rng.randint(1, 60))
+    while len(joined) > 1:
+        pair = joined.pop(rng.randrange(len(joined))), joined.pop(rng.randrange(len(joined)))
+        joined.append(_channel(net, rng))
+        net.map(pair, joined[-1], folds * size, rng.randint(0, 30))
+    out = _channel(net, rng)
+    net.accum(joined, out, folds, size, rng.randint(0, 20), rng.randint(0, 20))
+    net.store(loads, out, folds, rng.randint(1, 40))
+    return net
+
+
+def drawn_chip(rng: Random) -> Hardware:
+    """Return a chip with FIFOs and a memory of its own."""
     found = PRESETS["default"]
     fifo = replace(found.fifo, depth=rng.randint(1, 4), latency=rng.randint(1, 3), response=rng.randint(1, 2))
     memory = replace(

@@ -14,6 +14,7 @@ from stepcore.findings.diagnostics import Severity
 from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import Graph
 from stepcore.graph.typed import TypedGraph, faults
+from stepcore.open_types.uses import takes_any
 from stepcore.ops import BY_NAME
 from stepcore.ops.base import Operand, ParamKind, TypingContext
 
@@ -27,22 +28,30 @@ def operators(graph: Graph | TypedGraph) -> Iterator[str]:
             continue
         if BY_NAME.get(node.op_name) is not type(op) or BY_NAME.get(node.written) is not type(op):
             yield f"{node.written} is no name of {type(op).__name__}"
-        if node.params and {**op.calling.defaults, **node.params} != op.param_values():
+        if node.params and {**op.calling.defaults, **node.params} != {**op.param_values(), **_declared(node.params)}:
             yield f"{node.written} says one thing twice: {node.params} and {op.param_values()}"
         for param, value in zip(op.calling.params, op.param_values().values(), strict=True):
             exact = {ParamKind.FN: FnDecl, ParamKind.INDICES: tuple}.get(param.kind, object)
-            if not param.kind.accepts(value) or not isinstance(value, exact):
+            is_left_out = value is None and op.calling.is_default(param.name, value)
+            if not is_left_out and (not param.kind.accepts(value) or not isinstance(value, exact)):
                 yield f"{param.name} of {node.written} is {value!r}"
-        wanted = op.outputs.count(op.param_values().get(op.outputs.counted_by, 0))
+        outputs = op.outputs.of(op.param_values())
+        wanted = outputs.count(op.param_values().get(outputs.counted_by, 0))
         if len(node.outputs) != wanted:
             yield f"{node.written} has {len(node.outputs)} results"
+
+
+def _declared(params: dict[str, object]) -> dict[str, object]:
+    """Functions of any size: the operator has what one is in its use, the parameters what was declared."""
+    return {name: value for name, value in params.items() if isinstance(value, FnDecl) and takes_any(value.input)}
 
 
 def types(graph: TypedGraph, bindings: dict[str, int]) -> Iterator[str]:
     """Every result has the type that its operator's rule gives it."""
     context = TypingContext(bindings)
+    context.program = graph
     for node in graph.nodes:
-        given = [Operand(graph.streams[index].type) for index in node.inputs]
+        given = [Operand(graph.streams[index].type, stream=index) for index in node.inputs]
         found = tuple(graph.streams[index].type for index in node.outputs)
         if node.op.infer(given, context) != found:
             yield f"{node.written} cannot have results of the types {', '.join(map(str, found))}"

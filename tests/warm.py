@@ -14,6 +14,7 @@ from processes import eventually
 from stepagents.cli import synth_function
 from stepcore.cli import simulate, verify
 from stepcore.isolation import TEXT, Isolation
+from stepcore.jobdata.kinds import JobKind
 from stepcore.jobs import Job, Limits, Pool
 from stepcore.jobs.pool import DEFAULT_COMMAND
 
@@ -50,7 +51,9 @@ class Lent:
         self._pool = _warm((tuple(command), size, shared, isolation or Isolation(), folder))
         self._jobs: list[Job[Any]] = []
 
-    def submit(self, kind: str, payload: Any, *, seconds: float | None = None, **more: Any) -> Job[Any]:
+    def submit(
+        self, kind: JobKind[Any, Any, Any], payload: Any, *, seconds: float | None = None, **more: Any
+    ) -> Job[Any]:
         """Queue a job with the time limit of this pool, or its own."""
         limit = self.limits.seconds if seconds is None else seconds
         self._jobs.append(self._pool.submit(kind, payload, seconds=limit, **more))

@@ -11,15 +11,21 @@ from math import prod
 from random import Random
 from typing import Any, TypeAlias
 
-from stepcore.check.depths import Demand, net_of
-from stepcore.graph.ir import NOWHERE, Graph, GraphStream, Node
+from oracle.timing import run_literally
+from stepcore.check.depths import Demand, depths_of, net_of, waits
+from stepcore.cycles.flops import CallCost
+from stepcore.cycles.network_of import _Builder
+from stepcore.cycles.routes import ProgramRoutes
+from stepcore.graph.ir import NOWHERE, Graph, GraphStream, Node, ProgramSpec
 from stepcore.graph.typed import TypedGraph
 from stepcore.sizes.dim import Dim
 
 from stepcore.ops import (  # isort: skip
     Accum, Bufferize, Copy, Flatten, Identity, Map, Operator, Promote, Repeat, RepeatRef, Reshape, Scan, Streamify, Zip,
 )  # fmt: skip
-from stepcore.ops.base import Operand, TypingContext
+from stepcore.ops.base import FnLike, Operand, TypingContext
+from stepcore.timing.hardware import PRESETS
+from stepcore.timing.network import Network
 from stepcore.types import Element, Scalar, StreamType, as_shape, join
 
 Wait: TypeAlias = Iterator[None]
@@ -221,6 +227,7 @@ class Fn:
     output: Element = F32
     has_state: bool = False
     func_name: str = "fn"
+    is_count: bool = False
 
 
 @dataclass
@@ -377,3 +384,67 @@ class Drawn(Builder):
             flat = self.one(Reshape(S=size, L=[place]), flat)
             inner *= size
         return flat
+
+
+# -- the same programs on the literal timing engine ---------------------------------------------------------
+
+
+class _Wired(_Builder):
+    """Networks of programs whose functions have types and no bodies: each call takes a cycle."""
+
+    def _cost(self, fn: FnLike) -> CallCost:
+        return CallCost(1, ())
+
+
+def network_of_wires(graph: Graph) -> Network:
+    """The network of a drawn program on the default chip, with the depths that its operators have."""
+    typed = TypedGraph(graph)
+    return _Wired(ProgramSpec("wires"), typed, {}, PRESETS["default"], ProgramRoutes("none")).build().network
+
+
+def deepened(op: Operator, depth: int) -> Operator:
+    """The operator with FIFOs of that depth."""
+    return type(op).made({**op.param_values(), "depth": depth})
+
+
+def with_random_depths(graph: Graph, random: Random) -> None:
+    """Give half of the operators a ``depth=``."""
+    for node in graph.nodes:
+        assert node.op is not None
+        if random.random() < 0.5:
+            node.op = deepened(node.op, random.choice((1, 1, 2, 3, 4, 5, 7)))
+
+
+def assert_literal_agrees(random: Random) -> bool:
+    """Draw a program with ``depth=`` of its operators, and return whether the literal timing engine stops with it.
+
+    The rule says so too, of all elements; what it says of the first ones alone accuses no program that runs. The depths
+    that it tells let a program run that stops for nothing else.
+    """
+    graph = Drawn(random).graph
+    with_random_depths(graph, random)
+    stopped = bool(run_literally(network_of_wires(graph)).waiting)
+    depths = [depth.constant or 0 for depth in depths_of(TypedGraph(graph))]
+    assert stops_by_rule(graph, depths) is stopped
+    assert stopped or not waits(TypedGraph(graph))
+    if _deepened_as_told(graph):
+        after = bool(run_literally(network_of_wires(graph)).waiting)
+        assert after is stops_by_rule(graph, [depth.constant or 0 for depth in depths_of(TypedGraph(graph))])
+        assert stopped or not after
+    return stopped
+
+
+def _deepened_as_told(graph: Graph) -> bool:
+    """Write the depths that the rule tells until it tells no more; return whether all of them can be written."""
+    for _ in range(len(graph.nodes)):  # a large program takes more work than there is for one look
+        waiting = waits(TypedGraph(graph))
+        if not waiting:
+            return True
+        for item in waiting:
+            producer = graph.streams[item.stream].producer
+            op = None if producer is None else graph.nodes[producer].op
+            if producer is None or op is None or item.depth is None or item.depth.constant is None:
+                return False
+            before = op.depth if isinstance(op.depth, int) else 0
+            graph.nodes[producer].op = deepened(op, max(item.depth.constant, before))
+    raise AssertionError("depths that were told change nothing")

@@ -135,6 +135,11 @@ local function python_file()
   report.lenses = lens_titles()
   go_to("@step.program")
   local before = #messages
+  vim.ui.select = function(lenses, how, choose)
+    for number, lens in ipairs(lenses) do
+      if how.format_item(lens):find("Simulate", 1, true) then choose(lens, number) end
+    end
+  end
   vim.lsp.codelens.run()
   wait("the second verdict", function() return #messages > before end)
   report.lens_verdict = messages[#messages]

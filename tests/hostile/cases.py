@@ -236,6 +236,27 @@ def _config(item: Input, folder: Path, seen: Seen) -> None:
             seen.problems.append("a project's file lifted a limit")
 
 
+def _chip(item: Input, folder: Path, seen: Seen) -> None:
+    """Times a harmless program on a chip that an option names, and that the project names: both say the same."""
+    chip = folder / "chip.toml"
+    chip.write_bytes(item.path.read_bytes())
+    (folder / "stepsmith.toml").write_text("[timing]\nhw = 'chip.toml'\n", encoding="utf-8")
+    file = folder / "case.step.yaml"
+    file.write_text(HARMLESS, encoding="utf-8")
+    stepsmith(seen, "check", "check", str(file))
+    if seen.exits["check"] != 0:
+        seen.problems.append("a chip changes what check finds")
+    for label, words in (("option", ("--hw", str(chip))), ("project", ()), ("traced", ("--trace", "out.json"))):
+        stepsmith(seen, label, "time", str(file), *words)
+    stepsmith(seen, "hw", "hw", "--hw", str(chip))
+    exits = {seen.exits[label] for label in ("option", "project", "traced")}
+    if len(exits) > 1:
+        seen.problems.append(f"exit codes differ: {seen.exits}")
+    seen.accepted = exits <= {0, 1}
+    if len(seen.output) > 20_000:
+        seen.problems.append(f"{len(seen.output)} characters")
+
+
 def _name(item: Input, folder: Path, seen: Seen) -> None:
     """Each report about a file of this name has as many lines as about one with a plain name."""
     first = item.path.read_text(encoding="utf-8").split("\n")[0]
@@ -343,5 +364,6 @@ _KINDS = {
     "python": _python,
     "answer": _answer,
     "config": _config,
+    "chip": _chip,
     "name": _name,
 }

@@ -19,6 +19,7 @@ KINDS = {
     "answer": ".md",
     "frame": ".bin",
     "config": ".toml",
+    "chip": ".toml",
     "name": ".txt",
 }
 ACCEPTED = "accepted"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 
-from .elements import Element, Multihot, STuple, components
-from .streams import Fn, OracleError, Stream, require
+from .elements import Multihot, STuple, components
+from .streams import OracleError, Stream, require
 
 
 def streams_in(inputs: Any) -> list[Stream]:
@@ -35,7 +36,7 @@ def pair(inputs: Any) -> tuple[Any, Any]:
 
 def zipped(streams: Sequence[Stream]) -> Stream:
     """Streams of equal sizes side by side; the components of tuples are joined flat."""
-    require(len({stream.sizes for stream in streams}) == 1, "streams of different sizes cannot be zipped")
+    require(len({stream.sizes for stream in streams}) == 1, "streams of different sizes or lengths cannot be zipped")
     parts = tuple(part for stream in streams for part in components(stream.element))
     rows = zip(*(stream.items for stream in streams), strict=True)
     items = [tuple(tensor for item in row for tensor in item) for row in rows]
@@ -55,21 +56,29 @@ def check_selector(selector: Any, branches: int) -> Stream:
     return stream
 
 
-def check_input(fn: Fn, element: Element) -> None:
-    """Demand that a function takes exactly this element type."""
-    require(fn.input == element, f"the function takes {fn.input}, the stream carries {element}")
-
-
+@dataclass(frozen=True, kw_only=True)
 class Operator:
-    """`apply` notes what it consumes (when somebody keeps a tape) and leaves the work to `run`."""
+    """`apply` notes what it consumes (when somebody keeps a tape) and leaves the work to `run`.
 
+    `depth`, `bw` and `dispatch` are about hardware, and change nothing here.
+    """
+
+    depth: Any = None
+    bw: Any = None
+    dispatch: Any = None
     tape: ClassVar[list[Stream] | None] = None
+    later: ClassVar[bool] = False  # whether generation 1 lacks it
 
-    def apply(self, inputs: Any, name: str = "") -> Any:
-        """Consume the inputs and give the output stream, or a list of streams; `name` is only for people."""
+    def apply(self, inputs: Any = (), name: str = "") -> Any:
+        """Consume the inputs, if any, and give the output stream, or a list of streams; `name` is only for people."""
+        given = streams_in(inputs) if inputs != () else []
         if self.tape is not None:
-            self.tape.extend(streams_in(inputs))
-        return self.run(inputs)
+            self.tape.extend(given)
+        found = self.run(inputs)
+        later = self.later or getattr(self, "pad", None) is not None or any(stream.later for stream in given)
+        for stream in [] if found is None else streams_in(found):
+            stream.later = later
+        return found
 
     def run(self, inputs: Any) -> Any:
         """The operator's meaning."""

@@ -1,12 +1,14 @@
-"""The table of all operators of generation 1."""
+"""The table of all operators."""
 
 from __future__ import annotations
 
 from .base import Operator
-from .compute import Accum, Map, Merge, Partition, Scan
+from .compute import Accum, FlatMap, Map, Scan
+from .routing import EagerMerge, Merge, Parallelize, Partition, Reassemble
 from .shaping import (
     Bufferize,
     Copy,
+    Expand,
     Flatten,
     Identity,
     Promote,
@@ -16,8 +18,16 @@ from .shaping import (
     Streamify,
     Zip,
 )
+from .tiles import (
+    LinearOffChipLoad,
+    LinearOffChipStore,
+    RandomOffChipLoad,
+    RandomOffChipStore,
+    Retile,
+    RetileStreamify,
+)
 
-_ALL: tuple[type[Operator], ...] = (
+_FIRST: tuple[type[Operator], ...] = (
     Map,
     Accum,
     Scan,
@@ -34,5 +44,23 @@ _ALL: tuple[type[Operator], ...] = (
     Merge,
     Identity,
 )
+_LATER: tuple[type[Operator], ...] = (
+    LinearOffChipLoad,
+    LinearOffChipStore,
+    RandomOffChipLoad,
+    RandomOffChipStore,
+    Retile,
+    RetileStreamify,
+    FlatMap,
+    Expand,
+    Reassemble,
+    EagerMerge,
+    Parallelize,
+)
 
-OPERATORS: dict[str, type[Operator]] = {operator.__name__: operator for operator in _ALL} | {"RepeatLast": Repeat}
+OPERATORS: dict[str, type[Operator]] = {operator.__name__: operator for operator in (*_FIRST, *_LATER)} | {
+    "RepeatLast": Repeat
+}
+
+for _operator in _LATER:
+    _operator.later = True

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from .base import Operator, pair, single, zipped
-from .elements import Buffer, STuple
+from .elements import Buffer, Scalar, STuple, components, dtype_of
+from .lists import Size, Sizes, items_of_chunks, positions
 from .streams import Item, OracleError, Stream, require
 
 
@@ -34,10 +35,11 @@ class Promote(Operator):
     b: int
 
     def run(self, inputs: Any) -> Stream:
-        """`shape` -> `shape[:b] + [1] + shape[b:]`."""
+        """`shape` -> `shape[:b] + [1] + shape[b:]`; in generation 2 there is nothing outside of nothing."""
         stream = single(inputs)
         require(0 <= self.b <= stream.rank + 1, f"b={self.b} is outside 0..{stream.rank + 1}")
-        sizes = (*stream.sizes[: self.b], 1, *stream.sizes[self.b :])
+        size = 0 if stream.later and self.b > stream.rank and stream.size(stream.rank) == 0 else 1
+        sizes = (*stream.sizes[: self.b], size, *stream.sizes[self.b :])
         return Stream(sizes, stream.element, list(stream.items))
 
 
@@ -53,32 +55,68 @@ class Flatten(Operator):
         first, last = self.L[0] if self.L else 0, self.L[-1] if self.L else 0
         require(first >= 1 and list(self.L) == list(range(first, last + 1)), f"L={self.L} is not a run of 1, 2, ...")
         require(last <= stream.rank, f"L={self.L} exceeds the rank {stream.rank}")
-        merged = math.prod(stream.sizes[first - 1 : last + 1])
+        merged = _merged(stream.sizes, first - 1, last)
         sizes = (*stream.sizes[: first - 1], merged, *stream.sizes[last + 1 :])
         return Stream(sizes, stream.element, list(stream.items))
 
 
+def _merged(sizes: Sizes, first: int, last: int) -> Size:
+    """The size of dimensions that become one: the product, or how many items each of the joined lists has."""
+    if all(isinstance(size, int) for size in sizes[first : last + 1]):
+        return positions(sizes[first : last + 1])
+    counts = items_of_chunks(sizes[first:], last - first + 1)
+    return tuple(counts) if sizes[last + 1 :] else counts[0]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reshape(Operator):
-    """Split each dimension of `L` into an inner one of size `S` and the outer rest; no item moves."""
+    """Split each dimension of `L` into an inner one of size `S` and the outer rest; no item moves.
+
+    With `pad` each innermost list is filled by itself, and a second stream tells what is filling.
+    """
 
     S: int
     L: Sequence[int]
+    pad: Any = None
 
-    def run(self, inputs: Any) -> Stream:
+    def run(self, inputs: Any) -> Any:
         """Dimension `i` of `L` becomes `S, shape[i]//S`."""
         stream = single(inputs)
+        if self.pad is not None:
+            return self._padded(stream)
         require(self.S >= 1, "S is a positive size")
         require(len(set(self.L)) == len(self.L) > 0, f"L={self.L} is empty or names a dimension twice")
         require(all(0 <= index <= stream.rank for index in self.L), f"L={self.L} exceeds the rank {stream.rank}")
-        sizes: list[int] = []
+        sizes: list[Size] = []
         for index, size in enumerate(stream.sizes):
             if index in self.L:
-                require(size % self.S == 0, f"{self.S} does not divide {size}")
-                sizes += [self.S, size // self.S]
+                whole = stream.size(index)
+                require(whole % self.S == 0, f"{self.S} does not divide {whole}")
+                sizes += [self.S, whole // self.S]
             else:
                 sizes.append(size)
         return Stream(tuple(sizes), stream.element, list(stream.items))
+
+    def _padded(self, stream: Stream) -> tuple[Stream, Stream]:
+        require(list(self.L) == [0], "padding fills the innermost dimension")
+        items: list[Item] = []
+        filling: list[Item] = []
+        counts: list[int] = []
+        for chunk in stream.chunks(1):
+            more = -len(chunk) % self.S
+            last = [
+                tuple(
+                    torch.full(part.shape, float(self.pad)).to(dtype_of(part, torch.get_default_dtype()))
+                    for part in components(stream.element)
+                )
+            ]
+            items += [*chunk, *last * more]
+            filling += [(torch.tensor(place >= len(chunk)),) for place in range(len(chunk) + more)]
+            counts.append((len(chunk) + more) // self.S)
+        first = stream.sizes[0]
+        size: Size = -(-first // self.S) if isinstance(first, int) else tuple(counts)
+        sizes = (self.S, size, *stream.sizes[1:])
+        return Stream(sizes, stream.element, items), Stream(sizes, Scalar("bool"), filling)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +142,24 @@ class RepeatRef(Operator):
         first, second = pair(inputs)
         data, ref = single(first), single(second)
         require(ref.sizes[1:] == data.sizes, f"the reference {ref.sizes} does not extend {data.sizes}")
-        items = [item for item in data.items for _ in range(ref.sizes[0])]
+        items = [item for item, chunk in zip(data.items, ref.chunks(1), strict=True) for _ in chunk]
         return Stream(ref.sizes, data.element, items)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expand(Operator):
+    """Each element of the first stream for all elements of the second's `b` innermost dimensions."""
+
+    b: int
+
+    def run(self, inputs: Any) -> Stream:
+        """`(data, ref)` -> the sizes of `ref`, the elements of `data`, whose innermost `b` sizes are 1."""
+        first, second = pair(inputs)
+        data, ref = single(first), single(second)
+        require(1 <= self.b <= data.rank + 1 and data.rank == ref.rank, f"b={self.b} does not fit {data.sizes}")
+        require(data.sizes == (1,) * self.b + ref.sizes[self.b :], f"{ref.sizes} does not extend {data.sizes}")
+        chunks = zip(data.items, ref.chunks(self.b), strict=True)
+        return Stream(ref.sizes, data.element, [item for item, chunk in chunks for _ in chunk])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +175,13 @@ class Bufferize(Operator):
         require(1 <= self.a <= stream.rank, f"a={self.a} is outside 1..{stream.rank}")
         if isinstance(element, STuple):
             raise OracleError("Bufferize takes no tuples")
-        gathered = stream.sizes[: self.a]
+        chunks = stream.chunks(self.a)
+        # A buffer has one size in a run; lists that happen to be equally long have one.
+        require(
+            isinstance(stream.sizes[self.a - 1], int) or len({len(chunk) for chunk in chunks}) == 1, "ragged buffers"
+        )
+        last = stream.sizes[self.a - 1]
+        gathered = (*stream.regular(self.a - 1), last if isinstance(last, int) else last[0])
         inner, before = (element.inner, element.sizes) if isinstance(element, Buffer) else (element, ())
         buffer = Buffer(inner, before + gathered)
         items: list[Item] = []
@@ -134,32 +194,57 @@ class Bufferize(Operator):
 
 @dataclass(frozen=True, kw_only=True)
 class Streamify(Operator):
-    """Read every buffer out, innermost size fastest."""
+    """Read every buffer out, innermost size fastest, or by an affine read; with a reference once for each element."""
+
+    shape: Sequence[int] | None = None
+    stride: Sequence[int] | None = None
 
     def run(self, inputs: Any) -> Stream:
-        """`shape` of Buffer(U, sizes) -> `sizes + shape` of U."""
-        stream = single(inputs)
+        """`shape` of Buffer(U, sizes) -> `sizes + shape` of U, or with a reference `sizes + ref.shape`."""
+        data, ref = pair(inputs) if isinstance(inputs, (tuple, list)) else (inputs, None)
+        stream = single(data)
         buffer = stream.element
         if not isinstance(buffer, Buffer):
             raise OracleError(f"Streamify takes a stream of buffers, not of {buffer}")
-        count = math.prod(buffer.sizes)
+        places = affine_places(buffer.sizes if self.shape is None else self.shape, self.stride, 0)
+        require(all(0 <= place < math.prod(buffer.sizes) for place in places), "a read leaves the buffer")
+        times, outer = [1] * len(stream.items), stream.sizes
+        if ref is not None:
+            outer = single(ref).sizes
+            more = len(outer) - len(stream.sizes)
+            require(more >= 1 and outer[more:] == stream.sizes, f"the reference {outer} does not extend {stream.sizes}")
+            times = [len(chunk) for chunk in single(ref).chunks(more)]
         items: list[Item] = []
-        for (tensor,) in stream.items:
-            items += [(part,) for part in tensor.reshape(count, *buffer.inner.shape).unbind(0)]
-        return Stream(buffer.sizes + stream.sizes, buffer.inner, items)
+        for (tensor,), count in zip(stream.items, times, strict=True):
+            parts = tensor.reshape(math.prod(buffer.sizes), *buffer.inner.shape)
+            items += [(parts[place],) for _ in range(count) for place in places]
+        sizes = buffer.sizes if self.shape is None else tuple(self.shape)
+        return Stream(sizes + outer, buffer.inner, items)
+
+
+def affine_places(shape: Sequence[int], stride: Sequence[int] | None, base: int) -> list[int]:
+    """The places of an affine read in the order of the stream, counter 0 fastest; without strides in a row."""
+    places = []
+    for number in range(math.prod(shape)):
+        place, rest = base, number
+        for index, size in enumerate(shape):
+            step = math.prod(shape[:index]) if stride is None else stride[index]
+            place, rest = place + rest % size * step, rest // size
+        places.append(place)
+    return places
 
 
 @dataclass(frozen=True, kw_only=True)
 class Copy(Operator):
-    """Two streams for one."""
+    """Several streams for one."""
 
-    def run(self, inputs: Any) -> tuple[Stream, Stream]:
-        """`shape` -> twice `shape`."""
+    n: int = 2
+
+    def run(self, inputs: Any) -> tuple[Stream, ...]:
+        """`shape` -> `n` times `shape`."""
         stream = single(inputs)
-        return (
-            Stream(stream.sizes, stream.element, list(stream.items)),
-            Stream(stream.sizes, stream.element, list(stream.items)),
-        )
+        require(self.n >= 2, "a copy gives two streams or more")
+        return tuple(Stream(stream.sizes, stream.element, list(stream.items)) for _ in range(self.n))
 
 
 @dataclass(frozen=True, kw_only=True)

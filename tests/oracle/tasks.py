@@ -6,6 +6,7 @@ Text of a task file is executed as Python here.  That is for our own files in te
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,9 +19,10 @@ import torch
 from ruamel.yaml import YAML
 
 from .base import streams_in
-from .elements import Buffer, Element, Multihot, Scalar, STuple, components
+from .elements import Buffer, Element, Free, Multihot, Scalar, STuple, Tile, components, dtype_of
+from .lists import Size, Sizes, positions
 from .operators import OPERATORS
-from .streams import Fn, OracleError, Stream, dense, literal_stream, require
+from .streams import Fn, OracleError, Stream, dense, literal_stream, nested_tensors, packed_shape, require
 
 DEFAULT_SIZES = {"M": 5, "N": 7, "K": 9, "D": 16}
 
@@ -136,9 +138,14 @@ class _Run:
         self.dtype = dtype
         self.data: dict[str, Any] = {}
         self.scope, self.sizes = _bind(spec.get("global") or "", dims, self.data)
-        # The order of draws is fixed: global (above), inputs, parameters.
+        # The order of draws is fixed: global (above), sizes, inputs, parameters.
+        self.open: dict[str, int | tuple[int, ...]] = {}
+        for name in spec.get("sizes") or {}:
+            self._open_size(name)
+        self.packed: dict[str, Any] = {}
         for entry in [*spec["inputs"], *(spec.get("parameters") or [])]:
-            self.data[entry["name"]] = self._draw(entry)
+            self.packed[entry["name"]] = self._draw(entry)
+            self.data[entry["name"]] = self._given(entry)
         for name, value in self.scope.items():
             if isinstance(value, torch.nn.Module) or (torch.is_tensor(value) and value.is_floating_point()):
                 self.scope[name] = value.to(dtype)
@@ -147,24 +154,61 @@ class _Run:
         """The streams that `impl` returns; every stream that an operator consumed is put on the tape."""
         recording = {name: type(name, (operator,), {"tape": tape}) for name, operator in OPERATORS.items()}
         scope = {name: value for name, value in self.scope.items() if name.endswith("_value")} | self.sizes
-        scope |= {"step": SimpleNamespace(**recording)}
+        scope |= {"step": SimpleNamespace(**recording, count="count")}
+        memory = {entry["name"]: self.data[entry["name"]].clone() for entry in self.spec.get("parameters") or []}
+        scope |= memory
         scope |= {entry["name"]: self._input(entry) for entry in self.spec["inputs"]}
         scope |= {entry["func_name"]: self._fn(entry) for entry in self.spec.get("fns") or []}
-        return streams_in(_function((), text, scope)())
+        given = _function((), text, scope)()
+        streams = iter([] if given is None else streams_in(given))
+        results = []
+        for entry in self.spec["outputs"]:  # what is left in memory stands among them
+            if "memory" in entry:
+                results.append(literal_stream([memory[entry["memory"]]], self._sizes(entry), Scalar()))
+            else:
+                results += [stream for stream in [next(streams, None)] if stream is not None]
+        return [*results, *streams]
 
     def references(self) -> list[list[torch.Tensor]]:
         """The values of all `data_transform` blocks, which share one scope."""
         scope = dict(self.scope)
         return [[_last_value(block, scope) for block in entry["data_transform"]] for entry in self.spec["outputs"]]
 
-    def declared_outputs(self) -> list[tuple[tuple[int, ...], Element]]:
-        """Sizes and element type of each declared output."""
+    def declared_outputs(self) -> list[tuple[tuple[Size | str, ...], Element]]:
+        """Sizes and element type of each declared output; the name of a size that only the run knows."""
         return [(self._dims(entry), self._element(entry["dtype"])) for entry in self.spec["outputs"]]
 
     def _input(self, entry: dict[str, Any]) -> Stream:
-        data = self.data[entry["name"]]
+        data = self.packed[entry["name"]]
         tensors = data if isinstance(data, list) else [data]
-        return literal_stream(tensors, self._dims(entry), self._element(entry["dtype"]))
+        stream = literal_stream(tensors, self._sizes(entry), self._element(entry["dtype"]))
+        stream.later = bool(re.search(r"[?~]|Tile", f"{entry['dims']} {entry['dtype']}"))
+        return stream
+
+    def _given(self, entry: dict[str, Any]) -> Any:
+        """What references get of an input: nested lists where a size is ragged."""
+        if all(isinstance(size, int) for size in self._sizes(entry)):
+            return self.packed[entry["name"]]
+        found = nested_tensors(self._input(entry))
+        return found if isinstance(self._element(entry["dtype"]), STuple) else found[0]
+
+    def _open_size(self, name: str) -> int | tuple[int, ...]:
+        """A dynamic or ragged size of this run, drawn at its first use; a ragged one for each list outside."""
+        if name not in self.open:
+            drawn = self.spec["sizes"][name]
+            count = 1
+            if name.startswith("~"):
+                dims = next(entry["dims"] for entry in self.spec["inputs"] if name in map(str, entry["dims"]))
+                outer = list(map(str, dims))
+                count = positions([self._size(size) for size in outer[outer.index(name) + 1 :]])
+            if "values" in drawn:
+                values = tuple(drawn["values"])
+            else:
+                least, most = drawn.get("min", 0), drawn["max"]
+                values = tuple(torch.randint(least, most + 1, (count,)).tolist())
+            require(len(values) == count, f"{len(values)} values for the {count} lists of {name}")
+            self.open[name] = values if name.startswith("~") else values[0]
+        return self.open[name]
 
     def _fn(self, entry: dict[str, Any]) -> Fn:
         init = entry.get("init")
@@ -173,10 +217,18 @@ class _Run:
         source, target = self._element(entry["input_dtype"]), self._element(entry["output_dtype"])
         return Fn(source, target, _function(arguments, entry["apply"], self.scope), constants, self.dtype)
 
-    def _dims(self, entry: dict[str, Any]) -> tuple[int, ...]:
+    def _sizes(self, entry: dict[str, Any]) -> Sizes:
         return tuple(self._size(size) for size in entry["dims"])
 
-    def _size(self, text: str | int) -> int:
+    def _dims(self, entry: dict[str, Any]) -> tuple[Size | str, ...]:
+        known = self.spec.get("sizes") or {}
+        return tuple(
+            str(size) if str(size)[0] in "?~" and str(size) not in known else self._size(size) for size in entry["dims"]
+        )
+
+    def _size(self, text: str | int) -> Size:
+        if str(text) in (self.spec.get("sizes") or {}):
+            return self._open_size(str(text))
         value = eval(str(text), {}, self.sizes)
         require(isinstance(value, int) and value >= 1, f"the size {text} is not a positive integer")
         return int(value)
@@ -185,25 +237,32 @@ class _Run:
         """A list is a tuple type, anything else is written like a Python call."""
         if isinstance(text, list):
             return STuple(tuple(part for item in text for part in components(self._element(item))))
-        names = {"fp32": Scalar(), "Buffer": Buffer, "Multihot": Multihot}
-        element: Element = eval(text, names, self.sizes)
+        names: dict[str, Any] = {"fp32": Scalar(), "int64": Scalar("int64"), "bool": Scalar("bool")}
+        names |= {"Buffer": Buffer, "Multihot": Multihot, "Tile": Tile}
+        names |= {name: Free(name) for name in re.findall(r"\b_\w+", text)}
+        for name in re.findall(r"\?\w+", text):  # of a dynamic tile
+            names["dynamic" + name[1:]] = self._open_size(name)
+        element: Element = eval(text.replace("?", "dynamic"), names, self.sizes)
         return element
 
     def _draw(self, entry: dict[str, Any]) -> Any:
         element = self._element(entry["dtype"])
-        outer = self._dims(entry)[::-1]
-        tensors = [self._tensor(entry, outer + part.shape) for part in components(element)]
+        outer = packed_shape(self._sizes(entry))
+        tensors = [self._tensor(entry, outer + part.shape, part) for part in components(element)]
         return tensors if isinstance(element, STuple) else tensors[0]
 
-    def _tensor(self, entry: dict[str, Any], shape: tuple[int, ...]) -> torch.Tensor:
+    def _tensor(self, entry: dict[str, Any], shape: tuple[int, ...], part: Any) -> torch.Tensor:
         generator = entry.get("data_gen")
+        dtype = dtype_of(part, self.dtype)
         if generator == "binary":
-            return torch.randint(0, 2, shape).to(self.dtype)
+            return torch.randint(0, 2, shape).to(dtype)
         if generator is not None:
             value: torch.Tensor = eval(generator, {"torch": torch})(shape)
-            return value.to(self.dtype)
+            return value.to(dtype)
         require("min" in entry or "max" in entry, f"nothing says how to draw {entry['name']}")
-        return _selectors(shape, entry.get("min", 0), entry.get("max", shape[-1])).to(self.dtype)
+        if not isinstance(part.inner if isinstance(part, Buffer) else part, Multihot):
+            return torch.randint(entry.get("min", 0), entry["max"] + 1, shape).to(dtype)
+        return _selectors(shape, entry.get("min", 0), entry.get("max", shape[-1])).to(dtype)
 
 
 def _bind(text: str, dims: dict[str, int], data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
@@ -264,17 +323,34 @@ def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
 def _compare(
     returned: list[Stream],
     references: list[list[torch.Tensor]],
-    declared: list[tuple[tuple[int, ...], Element]],
+    declared: list[tuple[tuple[Size | str, ...], Element]],
     affine: bool,
 ) -> OracleResult:
     outputs = [dense(stream) for stream in returned]
-    shape_ok = [(stream.sizes, stream.element) for stream in returned] == declared
-    actual = [tensor for output in outputs for tensor in output]
-    wanted = [tensor for reference in references for tensor in reference]
+    shape_ok = _are_declared(returned, declared)
+    actual = [tensor for stream in returned for part in nested_tensors(stream) for tensor in _leaves(part)]
+    wanted = [tensor for reference in references for part in reference for tensor in _leaves(part)]
     same_count = len(actual) == len(wanted)
     close = same_count and all(_close(a, w) for a, w in zip(actual, wanted, strict=True))
     error = max((_error(a, w) for a, w in zip(actual, wanted, strict=True)), default=0.0) if same_count else torch.inf
     return OracleResult(outputs, references, shape_ok, shape_ok and close, error, affine)
+
+
+def _are_declared(returned: list[Stream], declared: list[tuple[tuple[Size | str, ...], Element]]) -> bool:
+    """Whether results have the declared types; a name that no input has is one size of the run in all of them."""
+    names: dict[str, Size] = {}
+    for stream, (sizes, element) in zip(returned, declared, strict=len(returned) == len(declared)):
+        if stream.element != element or len(stream.sizes) != len(sizes):
+            return False
+        for size, wanted in zip(stream.sizes, sizes, strict=True):
+            if size != (names.setdefault(wanted, size) if isinstance(wanted, str) else wanted):
+                return False
+    return len(returned) == len(declared)
+
+
+def _leaves(value: Any) -> list[torch.Tensor]:
+    """The tensors of nested lists, in their order."""
+    return [leaf for part in value for leaf in _leaves(part)] if isinstance(value, (list, tuple)) else [value]
 
 
 def _close(actual: torch.Tensor, wanted: torch.Tensor) -> bool:
@@ -288,6 +364,8 @@ def _close(actual: torch.Tensor, wanted: torch.Tensor) -> bool:
 def _error(actual: torch.Tensor, wanted: torch.Tensor) -> float:
     if actual.shape != wanted.shape:
         return float("inf")
+    if actual.dtype is torch.bool and wanted.dtype is torch.bool:
+        actual, wanted = actual.double(), wanted.double()
     # Equal infinities differ by nothing, although their difference is no number.
     difference = torch.where(actual == wanted, 0.0, (actual - wanted).abs())
     return float(difference.max()) if difference.numel() else 0.0

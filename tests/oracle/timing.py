@@ -6,11 +6,11 @@ go on in turn until none can. Times are never computed from each other: a token 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 from stepcore.timing.hardware import Hardware
-from stepcore.timing.microcode import Op, Step, Times
+from stepcore.timing.microcode import Choose, Decide, Instruction, Op, Step, Times
 from stepcore.timing.network import Network
 
 
@@ -26,10 +26,10 @@ class Fifo:
     closed: bool = False
 
     def fill(self) -> int:
-        """Return how many tokens were in it at most, at the moment of a put."""
+        """Return how many tokens were in it at most, at the moment of a put; the one that is put is."""
         most = 0
         for i, now in enumerate(self.put):
-            there = sum(1 for j in range(i + 1) if j >= len(self.taken) or self.taken[j] > now)
+            there = 1 + sum(1 for j in range(i) if j >= len(self.taken) or self.taken[j] > now)
             most = max(most, there)
         return most
 
@@ -52,6 +52,21 @@ class Outcome:
     fills: list[int]
     waiting: list[tuple[int, int, str]]
     bursts: int
+    order: dict[int, list[int]]
+
+    def ringed(self, network: Network) -> set[int]:
+        """Return the units that wait for each other: whoever nobody waits for is struck out, again and again."""
+        left = {u: (f, why) for u, f, why in self.waiting}
+        while True:
+            awaited = {
+                other
+                for f, why in left.values()
+                for other, unit in enumerate(network.units)
+                if f in (unit.writes if why == "empty" else unit.reads)
+            }
+            if set(left) <= awaited:
+                return set(left)
+            left = {u: on for u, on in left.items() if u in awaited}
 
 
 class Literal:
@@ -63,6 +78,8 @@ class Literal:
         self.now = 0
         self.clock = [0] * len(network.units)
         self.waits: list[tuple[str, int]] = [("run", -1)] * len(network.units)
+        self.any_of: list[tuple[int, ...]] = [()] * len(network.units)  # of a decision: all channels that it waits for
+        self.order: dict[int, list[int]] = {u: [] for u, unit in enumerate(network.units) if _decides(unit.body)}
         self.asked: list[Asked | None] = [None] * len(network.units)
         self.units = [self._unit(u) for u in range(len(network.units))]
         self.live = set(range(len(network.units)))
@@ -86,7 +103,7 @@ class Literal:
             assert u not in self.live or why in ("empty", "full"), (u, why, f)
         return Outcome(
             max(self.clock, default=0), [fifo.fill() for fifo in self.fifos],
-            [(u, f, why) for u, why, f in waiting], self.bursts,
+            [(u, f, why) for u, why, f in waiting], self.bursts, self.order,
         )  # fmt: skip
 
     def _go_on(self, u: int) -> bool:
@@ -112,19 +129,79 @@ class Literal:
         """Return whether no later cycle brings anything."""
         if any(asked is not None for asked in self.asked) or any(self.clock[u] > self.now for u in self.live):
             return False
-        fifos, chip = self.fifos, self.chip.fifo
         for u in self.live:
             why, f = self.waits[u]
-            fifo = fifos[f]
-            if why == "empty" and len(fifo.put) > len(fifo.taken):
-                return False
-            if why == "full" and len(fifo.put) - len(fifo.taken) < fifo.depth:
-                return False
-        return chip.latency >= 0
+            for each in self.any_of[u] or (f,):
+                fifo = self.fifos[each]
+                if why == "empty" and len(fifo.put) > len(fifo.taken):
+                    return False
+                if why == "full" and len(fifo.put) - len(fifo.taken) < fifo.depth:
+                    return False
+        return self.chip.fifo.latency >= 0
 
     def _unit(self, u: int) -> Iterator[None]:
-        for step in _flat(self.network.units[u].body, {}):
-            yield from self._step(u, step)
+        yield from self._body(u, self.network.units[u].body, {})
+
+    def _body(self, u: int, body: tuple[Instruction, ...], read: dict[int, int]) -> Iterator[None]:
+        """Do one instruction after the other; tables are read in order, each from where it was left."""
+        for item in body:
+            if isinstance(item, Times):
+                for _ in range(item.count if item.table is None else item.table[_next(item, read)]):
+                    yield from self._body(u, item.body, read)
+            elif isinstance(item, Choose):
+                yield from self._body(u, item.bodies[item.table[_next(item, read)]], read)
+            elif isinstance(item, Decide):
+                yield from self._arrival(u, item, read)
+            else:
+                assert isinstance(item, Step)
+                amount = item.table[_next(item, read)] if item.op is Op.WORK_TABLE else item.amount
+                op = Op.WORK if item.op is Op.WORK_TABLE else item.op
+                yield from self._step(u, (op, item.on, amount))
+
+    def _arrival(self, u: int, item: Decide, read: dict[int, int]) -> Iterator[None]:
+        """In each cycle look which channels are there; take the one that was there first, else wait a cycle."""
+        left = list(range(len(item.channels)))
+        if item.rows is not None:
+            left = sorted(item.rows[_next(item, read)])
+        while left:
+            place = yield from self._first(u, [(k, item.channels[k]) for k in left], item.by_slot)
+            if place < 0:
+                return
+            if len(item.channels) > 1 or not item.until_done:
+                self.order[u].append(place)
+            yield from self._body(u, item.bodies[place], read)
+            if item.rows is not None:
+                left.remove(place)
+            elif not item.until_done:
+                return
+
+    def _first(self, u: int, candidates: list[tuple[int, int]], by_slot: bool) -> Generator[None, None, int]:
+        while True:
+            there = []
+            for k, f in candidates:
+                fifo = self.fifos[f]
+                if by_slot:
+                    i = len(fifo.put) - fifo.depth
+                    since = 0 if i < 0 else fifo.taken[i] + fifo.response if i < len(fifo.taken) else None
+                else:
+                    i = len(fifo.taken)
+                    since = fifo.put[i] + fifo.latency if i < len(fifo.put) else None
+                if since is not None and since <= self.now:
+                    there.append((since, k))
+            if there:
+                self._at_now(u)
+                return min(there)[1]
+            come = [f for _k, f in candidates if by_slot or not self._done(f)]
+            if not come:
+                self._at_now(u)
+                return -1
+            self.waits[u] = ("full" if by_slot else "empty", come[0])
+            self.any_of[u] = tuple(come)
+            yield
+            self.any_of[u] = ()
+
+    def _done(self, f: int) -> bool:
+        return self.fifos[f].closed and len(self.fifos[f].put) == len(self.fifos[f].taken)
 
     def _step(self, u: int, step: tuple[Op, int, int]) -> Iterator[None]:
         op, on, amount = step
@@ -134,7 +211,7 @@ class Literal:
                 if op is Op.TAKE:
                     self.fifos[on].taken.append(self.now)
             case Op.NEXT_OR_DONE:
-                while not (self.fifos[on].closed and len(self.fifos[on].put) == len(self.fifos[on].taken)):
+                while not self._done(on):
                     if self._visible(on):
                         self._at_now(u)
                         break
@@ -207,20 +284,15 @@ class Literal:
         return begin + memory.startup + memory.latency + 2
 
 
-def _flat(body: tuple[Step | Times, ...], read: dict[int, int]) -> Iterator[tuple[Op, int, int]]:
-    """Yield instructions with loops written out; tables are read in order, each from where it was left."""
+def _decides(body: tuple[Instruction, ...]) -> bool:
     for item in body:
-        if isinstance(item, Times):
-            count = item.count if item.table is None else item.table[_next(item, read)]
-            for _ in range(count):
-                yield from _flat(item.body, read)
-        elif item.op is Op.WORK_TABLE:
-            yield Op.WORK, -1, item.table[_next(item, read)]
-        else:
-            yield item.op, item.on, item.amount
+        inner = item.bodies if isinstance(item, Choose) else (item.body,) if isinstance(item, Times) else ()
+        if isinstance(item, Decide) or any(map(_decides, inner)):
+            return True
+    return False
 
 
-def _next(item: Step | Times, read: dict[int, int]) -> int:
+def _next(item: Instruction, read: dict[int, int]) -> int:
     at = read.get(id(item), 0)
     read[id(item)] = at + 1
     return at

@@ -1,6 +1,7 @@
 """``python -m tests.soak [--seed S] [--budget SECONDS] [--only NAME]``: campaigns in turn, each with its share.
 
-The budget is processor time; the corpus, all names of torch and the forks of the depth rule run as a whole beside it.
+The budget is processor time; the corpus, all names of torch, the forks of the depth rule and programs for the literal
+timing engine run as a whole beside it.
 What fails is printed with its seed, and its input is kept; the exit code is 1 then.
 """
 
@@ -18,18 +19,31 @@ if __name__ == "__main__":  # as pytest arranges it (pythonpath in pyproject.tom
 
 from .campaign import Order, Report, Run, spent  # noqa: E402
 from .hostile_runs import corpus, drawn  # noqa: E402
-from .properties import affine, blocks, depths, editor, simulator, timing, torch_names, types  # noqa: E402
+from .properties import (  # noqa: E402
+    affine,
+    blocks,
+    depths,
+    editor,
+    ragged,
+    simulator,
+    timed_programs,
+    timing,
+    torch_names,
+    types,
+)
 
 # Shares of the budget: hostile inputs cost a process each now and then, a random program some milliseconds.
 CAMPAIGNS: dict[str, tuple[Run, float]] = {
     "corpus": (corpus, 0),
     "drawn": (drawn, 4),
     "simulator": (simulator, 2),
+    "ragged": (ragged, 2),
     "types": (types, 1),
     "affine": (affine, 1),
     "editor": (editor, 2),
     "blocks": (blocks, 1),
     "timing": (timing, 1),
+    "programs": (timed_programs, 0),
     "torch": (torch_names, 0),
     "depths": (depths, 0),
 }

@@ -7,13 +7,20 @@ from random import Random
 
 from joined_programs import boundaries
 from programs import GADGETS, generate, impl_text, reusing, task_text
+from programs.ragged import ragged_task
+from ragged_chains import run_chain
 from test_ide_boundaries import GROUPS, check_cuts, name_of, opened
 from test_properties_affine import assert_fixes_converge
 from test_properties_simulator import assert_agrees
 from test_properties_types import verdict
-from test_timing_exact import compare
+from test_ragged_programs import beside_the_oracle
+from test_timing_recorder import holds_the_sums, recorded
+from timing_networks import drawn, drawn_loads
+from timing_programs import assert_literal, drawn_program, program_chip
+from timing_properties import assert_under_delays, drawn_tiles
 from torch_calls import spelled, survey
 from wires import assert_agrees as assert_waits
+from wires import assert_literal_agrees
 from yaml_blocks import assert_blocks_are_the_whole, changed
 from yaml_blocks import corpus as task_files
 
@@ -29,6 +36,17 @@ def simulator(order: Order, report: Report) -> None:
         program = generate(Random(seed), STEPS)
         impl = impl_text(program, Random(seed))
         _raises(lambda: assert_agrees(program, impl), task_text(program, impl))
+
+    _each(order, report, case)
+
+
+def ragged(order: Order, report: Report) -> None:
+    """Programs on sizes that only a run knows, and chains of operators without types, beside the slow interpreter."""
+
+    def case(seed: int) -> None:
+        run_chain(seed)
+        text = ragged_task(Random(seed), STEPS // 2)
+        _raises(lambda: beside_the_oracle(text), text)
 
     _each(order, report, case)
 
@@ -53,11 +71,14 @@ def affine(order: Order, report: Report) -> None:
 
 
 def depths(order: Order, report: Report) -> None:
-    """The depth rule says of 10,000 random forks and joins what their FIFOs do, whatever the budget."""
+    """The depth rule says of 10,000 random forks and joins what their FIFOs do, and of as many with ``depth=`` what the
+    literal timing engine does, whatever the budget.
+    """
 
     def case(seed: int) -> None:
         name = f"depths.{seed}"
         _raises(lambda: assert_waits(Random(name)), name)
+        _raises(lambda: assert_literal_agrees(Random(name)), f"{name} with depth=")
 
     _all(range(order.seed * 1_000_000, order.seed * 1_000_000 + 10_000), order, report, case)
 
@@ -87,12 +108,30 @@ def blocks(order: Order, report: Report) -> None:
 
 
 def timing(order: Order, report: Report) -> None:
-    """The exact timing engine gives what the literal one does: cycles, fills, who waits for what."""
+    """The exact timing engine gives what the literal one does: cycles, fills, who waits for what; a record its sums.
+
+    So it does for the validation graph in random tiles, from its text; under random delays FIFOs keep their order.
+    """
 
     def case(seed: int) -> None:
-        _raises(lambda: compare(seed), f"network {seed}")
+        _raises(lambda: assert_literal(drawn(Random(seed))), f"network {seed}")
+        _raises(lambda: holds_the_sums(*recorded(drawn(Random(seed)))), f"network {seed}, recorded")
+        _raises(lambda: assert_under_delays(drawn(Random(seed)), Random(seed)), f"network {seed}, delayed")
+        tiles = drawn_tiles(Random(seed), program_chip(Random(seed)))
+        _raises(lambda: assert_literal(tiles), f"tiles {seed}")
+        _raises(lambda: holds_the_sums(*recorded(drawn_loads(Random(seed)))), f"loads {seed}, recorded")
 
     _each(order, report, case)
+
+
+def timed_programs(order: Order, report: Report) -> None:
+    """5,000 random programs on random chips, with random depths, take the cycles of the literal engine."""
+
+    def case(seed: int) -> None:
+        drawn = drawn_program(seed, 4 + seed % 12, runs=seed % 2 == 0)
+        _raises(lambda: assert_literal(drawn.network), drawn.text)
+
+    _all(range(order.seed * 1_000_000, order.seed * 1_000_000 + 5_000), order, report, case)
 
 
 def torch_names(order: Order, report: Report) -> None:

@@ -1,0 +1,9 @@
+from typing import Annotated
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.program
+def program(E0: Annotated[step.Stream, step.f32, (M,)]):
+    return step.Parallelize(N=2, policy="fastest").apply(E0).lanes

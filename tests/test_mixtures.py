@@ -1,0 +1,83 @@
+"""Mixtures of experts with static and dynamic tiles, at small sizes: right, timed, and their padding."""
+
+from __future__ import annotations
+
+from benchmarks.decoding import POLICIES, checked_decode, lengths_trace, traced_decode
+from benchmarks.mixtures import MixtureSizes, checked_mixture, routing_trace, traced
+from stepcore.check.files import check_text
+from stepcore.cycles.network_of import network_of
+from stepcore.cycles.timed import time_program
+from stepcore.timing.hardware import PRESETS
+from timing_programs import assert_literal, routes_of_run
+
+SIZES = MixtureSizes(batch=16, experts=4, hidden=64, inner=128, columns=16, scalar="fp32")
+PADDED = """\
+from typing import Annotated
+
+import step
+from step.dims import M, N
+
+
+@step.program(dims={M: 10, N: 3})
+def rows(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (4, (M + 3) // 4, N)]:
+    data, padding = step.Reshape(S=4, L=[0], pad=0).apply(E0)
+    return data
+""".replace("import step\nfrom step.dims", "import stepcore as step\nfrom stepcore.dims")
+
+
+def test_traces_choose_so_many_experts_and_skew_prefers_some() -> None:
+    even, skewed = (routing_trace(2000, 8, 2, skew=skew, seed=3) for skew in (0.0, 1.0))
+    for trace in (even, skewed):
+        assert all(len(set(row)) == 2 and row == tuple(sorted(row)) and 0 <= row[0] <= row[1] < 8 for row in trace)
+    loads = [sorted(sum(e in row for row in trace) for e in range(8)) for trace in (even, skewed)]
+    assert loads[0][0] > 400 and loads[0][-1] < 600
+    assert loads[1][-1] > 4 * loads[1][0]
+    assert routing_trace(50, 8, 2, skew=1.0, seed=3) == routing_trace(50, 8, 2, skew=1.0, seed=3)
+
+
+def test_dynamic_tiles_read_weights_once_and_take_fewer_cycles() -> None:
+    trace = routing_trace(SIZES.batch, SIZES.experts, 2, skew=0.5, seed=0)
+    timed = {}
+    for tile in (4, 0):
+        checked = checked_mixture(SIZES, tile)
+        timed[tile] = time_program(checked, PRESETS["paper"], routes=traced(checked, trace, tile))
+    counts = [sum(expert in row for row in trace) for expert in range(SIZES.experts)]
+    weights = 3 * SIZES.hidden * SIZES.inner * 4
+    fewer = sum(-(-count // 4) - (count > 0) for count in counts)
+    assert fewer > 0
+    assert timed[4].off_chip_bytes - timed[0].off_chip_bytes == fewer * weights
+    assert timed[4].cycles is not None and timed[0].cycles is not None and timed[0].cycles < timed[4].cycles
+
+
+def test_routes_of_a_trace_are_those_of_a_run_and_padding_takes_a_literal_engines_cycles() -> None:
+    small = MixtureSizes(batch=6, experts=3, hidden=4, inner=8, columns=4, scalar="fp32")
+    for tile in (2, 0):
+        checked = checked_mixture(small, tile)
+        ran = routes_of_run(checked)
+        chosen = next(rows for rows in ran.rows.values() if len(rows) == small.batch)
+        made = traced(checked, chosen, tile)
+        assert made.rows == {index: [tuple(row) for row in rows] for index, rows in ran.rows.items()}
+        networks = [
+            network_of(checked.spec, checked.typed, checked.spec.bindings(), PRESETS["default"], routes).network
+            for routes in (ran, made)
+        ]
+        assert assert_literal(networks[0]).cycles == assert_literal(networks[1]).cycles
+
+
+def test_lists_of_one_length_are_filled_up_each_by_itself() -> None:
+    (checked,) = check_text(PADDED, "file.py").programs
+    network = network_of(checked.spec, checked.typed, checked.spec.bindings(), PRESETS["default"]).network
+    timing = assert_literal(network)
+    sent = {timing.channels[place].put for place, channel in enumerate(network.channels) if channel.name == "data"}
+    assert sent == {36}
+
+
+def test_a_free_lane_takes_the_next_request_and_no_policy_stops() -> None:
+    lengths = [9, *lengths_trace(31, mean=2, spread=0.5, seed=1)]
+    cycles = []
+    for policy in POLICIES:
+        checked = checked_decode(policy, len(lengths), 32, max(lengths))
+        cycles.append(time_program(checked, PRESETS["decode"], routes=traced_decode(checked, lengths)).cycles)
+    coarse, interleaved, free = cycles
+    assert coarse is not None and interleaved is not None and free is not None
+    assert free < interleaved < coarse
