@@ -1,8 +1,8 @@
 """``python -m benchmarks [WHAT] [--part PART] [--json-dir DIR]``; ``--help`` lists what there is.
 
 What is saved in the default folder becomes the page of figures (:mod:`benchmarks.page`). ``all`` leaves out ``search``,
-``functions``, ``process``, ``sizes`` and ``networks``, which take long. ``--part noise`` runs a part of the search, for
-example, ``--folder FOLDER`` the networks or the sizes of another folder.
+``functions``, ``process``, ``sizes``, ``networks`` and ``generation2``, which take long. ``--part noise`` runs a part
+of the search, for example, ``--folder FOLDER`` the networks or the sizes of another folder.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rich.console import Console
 from benchmarks import page
 from benchmarks.harness import BenchReport, save
 
-GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge")
-LONG = ("search", "functions", "process", "sizes", "networks")
+GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge", "timing")
+LONG = ("search", "functions", "process", "sizes", "networks", "generation2")
 
 
 def main() -> None:
@@ -65,6 +65,10 @@ def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Benc
             from benchmarks import bench_judge
 
             return [bench_judge.run()]
+        case "timing":
+            from benchmarks import bench_timing
+
+            return bench_timing.run_all()
         case "editor":
             from benchmarks import bench_editor
 
@@ -96,6 +100,10 @@ def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list
             from benchmarks import bench_process
 
             return [bench_process.run()]
+        case "generation2":
+            from benchmarks import bench_generation2
+
+            return bench_generation2.run()
         case "networks":
             from benchmarks import bench_networks
 

@@ -19,6 +19,7 @@ from statistics import median
 from rich.console import Console
 
 from benchmarks.harness import BenchReport
+from delivered_cycles import Outcome, outcome
 from stepagents.cli.synth_function import FunctionOptions, FunctionRow, function_rows
 
 FOLDER = Path(__file__).parent / "functions"
@@ -58,13 +59,14 @@ def report_of(rows: Sequence[FunctionRow]) -> BenchReport:
         families[Path(row.path).stem].append(row)
     if len(families) > 20:  # a collection with a file for each function
         families = defaultdict(list, {Path(rows[0].path).parent.name: list(rows)})
-    columns = ["family", "functions", "solved", "streaming", "traffic", "operators", "seconds", "not solved"]
+    columns = ["family", "functions", "solved", "streaming", "traffic", "operators", "timed", "seconds", "not solved"]
     report = BenchReport("functions", "PyTorch functions that became verified programs", columns)
+    timed = {row.argument: outcome(row.best.text or "", f"{row.argument}.py") for row in rows if row.best is not None}
     for name, members in [*families.items(), ("all", list(rows))]:
-        solved = [row for row in members if row.best]
-        degrees = [row.best["streaming_degree"] or 0.0 for row in solved]
-        ratios = [row.best["traffic_ratio"] or 0.0 for row in solved]
-        operators = [row.best["operators"] for row in solved]
+        solved = [row.best for row in members if row.best is not None]
+        degrees = [best.streaming_degree or 0.0 for best in solved]
+        ratios = [best.traffic_ratio or 0.0 for best in solved]
+        operators = [best.operators for best in solved]
         missing = ", ".join(row.argument.rpartition("::")[2] for row in members if not row.best)
         report.rows.append(
             [
@@ -74,12 +76,23 @@ def report_of(rows: Sequence[FunctionRow]) -> BenchReport:
                 f"{sum(degrees) / len(degrees):.2f}" if degrees else "-",
                 f"{median(ratios):.1f}x" if ratios else "-",
                 f"{sum(operators) / len(operators):.1f}" if operators else "-",
-                f"{max((row.found.get('seconds', 0.0) for row in members), default=0.0):.1f} at most",
+                _timed([timed[row.argument] for row in members if row.best is not None]),
+                f"{max((row.found.seconds for row in members if row.found is not None), default=0.0):.1f} at most",
                 missing if name != "all" else "",
             ]
         )
-    report.figures = {"rows": [{**row.as_json(), "path": _shown(row.path)} for row in rows]}
+    told = {argument: found._asdict() for argument, found in timed.items()}
+    report.figures = {
+        "rows": [{**row.as_json(), "path": _shown(row.path), "chip": told.get(row.argument)} for row in rows]
+    }
     return report
+
+
+def _timed(found: Sequence[Outcome]) -> str:
+    """Say of how many delivered programs the cycles are known, and how many of these need deeper FIFOs to end."""
+    known = [each for each in found if each.cycles is not None]
+    cured = sum(each.cured for each in known)
+    return f"{len(known)} of {len(found)}" + (f", {cured} cured" if cured else "")
 
 
 def _shown(path: str) -> str:
@@ -95,7 +108,9 @@ def run(paths: Sequence[Path] = (FOLDER,)) -> BenchReport:
     for row in function_rows(arguments_of(paths), FunctionOptions()):
         rows.append(row)
         if not row.best:
-            console.print(f"{row.argument}: {row.problem or row.found.get('reason')}", markup=False, highlight=False)
+            console.print(
+                f"{row.argument}: {row.problem or getattr(row.found, 'reason', '')}", markup=False, highlight=False
+            )
     return report_of(rows)
 
 

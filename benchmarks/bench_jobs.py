@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks.harness import BenchReport, median_seconds, milliseconds
+from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import Limits, Pool
 
 _COMMAND = (sys.executable, "-m", "tests.job_worker")
@@ -18,7 +19,7 @@ def run() -> BenchReport:
     report = BenchReport("jobs", "Jobs that do nothing (medians)", ("what", "ms"))
     cold = median_seconds(_start, 10.0)
     with Pool(_COMMAND, 1, Limits(memory=None)) as pool:
-        warm = median_seconds(lambda: pool.submit("echo", 1).result(60), 1.0)
+        warm = median_seconds(lambda: pool.submit(untyped("echo"), 1).result(60), 1.0)
     report.rows += [["the first job, in a fresh worker", milliseconds(cold)], ["the next ones", milliseconds(warm)]]
     report.figures = {"cold": cold, "warm": warm}
     report.goal("a warm job", warm * 1e3, 2, " ms")
@@ -27,4 +28,4 @@ def run() -> BenchReport:
 
 def _start() -> None:
     with Pool(_COMMAND, 1, Limits(memory=None)) as pool:
-        pool.submit("echo", 1).result(60)
+        pool.submit(untyped("echo"), 1).result(60)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Final
 
 from benchmarks.harness import TASKS, BenchReport
+from stepcore.records import Record
 
 WORKERS: Final = 2
 _COUNT: Final = 60  # candidates of each kind and task
@@ -21,8 +21,7 @@ _GOALS: Final = {"rejected": 1500.0, "simulated": 600.0}
 _barrier: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
+class Speed(Record):
     """What one process judged of one kind: wall-clock and processor seconds, and where the candidates stopped."""
 
     kind: str

@@ -25,11 +25,12 @@ from stepagents.experience.strata import Selection, selections
 from stepagents.improve import Improvement, LoopOptions
 from stepagents.prior import search_costs
 from stepagents.report.stats import wilson
-from stepagents.sampling import Experience, Order, Sampled
+from stepagents.sampling import Order, Sampled
 from stepagents.search.costs import CostModel
 from stepagents.search.proposer import SearchOptions, synthesize, use_one_thread
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.task import TaskFile
+from stepcore.jobdata.writing import Experience
 from stepcore.printing.task import task_to_yaml
 
 FOLDERS: Final = ("tasks", "tasks2")

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
@@ -22,6 +22,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from benchmarks.harness import BenchReport
+from stepcore.records import Record
 
 FOLDER = Path(__file__).parent / "networks"
 SECONDS: Final = 300.0
@@ -30,8 +31,7 @@ _LONGEST: Final = 100  # characters of a reason in the table
 _KIB: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkRow:
+class NetworkRow(Record):
     """What came of one network; ``reason`` is empty where it is verified.
 
     ``cpu_seconds`` is the processor time of the worker, which does all but reading and printing; None where it did not

@@ -23,6 +23,7 @@ from rich.console import Console
 from benchmarks.harness import ROOT, BenchReport, save
 from stepagents.cli.synth_function import COMMAND
 from stepcore.isolation import isolation_for
+from stepcore.jobdata.writing import SIZES, ProposedSizes, SizesRequest
 from stepcore.jobs import Job, JobError, Limits, Pool
 from stepcore.sizes.dim import Dim
 from stepcore.sizes.expressions import dim_of
@@ -150,29 +151,29 @@ def _copied(case: Case, place: Path) -> Path:
     return place
 
 
-def _submitted(pool: Pool, case: Case, folder: Path, answer: Answer | None) -> Job[Any]:
+def _submitted(pool: Pool, case: Case, folder: Path, answer: Answer | None) -> Job[ProposedSizes]:
     path = folder / case.file
-    payload = {
-        "path": str(path),
-        "text": path.read_text(encoding="utf-8"),
-        "selector": case.function,
-        "trusted": True,
-        "root": str(folder),
-        "inputs": [f"{name}=[{sizes}]" for name, sizes in (answer or {}).items()],
-    }
-    return pool.submit("sizes", payload, isolation=isolation_for(path))
+    request = SizesRequest(
+        path=str(path),
+        text=path.read_text(encoding="utf-8"),
+        selector=case.function,
+        trusted=True,
+        root=str(folder),
+        inputs=tuple(f"{name}=[{sizes}]" for name, sizes in (answer or {}).items()),
+    )
+    return pool.submit(SIZES, request, isolation=isolation_for(path))
 
 
-def _row(case: Case, job: Job[Any]) -> SizesRow:
+def _row(case: Case, job: Job[ProposedSizes]) -> SizesRow:
     row = SizesRow(case)
     try:
         found = job.result()
     except JobError as error:
         row.problem = f"{error.code} {error.message}"
         return row
-    row.problem, row.settled = found["problem"], found["settled"]
-    row.proposed = {item["name"]: item["text"].strip("[]") for item in found["arguments"] if item["tensor"]}
-    row.sources = {item["name"]: item["source"] for item in found["arguments"]}
+    row.problem, row.settled = found.problem, found.settled
+    row.proposed = {item.name: item.text.strip("[]") for item in found.arguments if item.tensor}
+    row.sources = {item.name: item.source for item in found.arguments}
     return row
 
 

@@ -95,8 +95,8 @@ def _numbers(graph: Graph, _task: TaskFile, draw: random.Random) -> Graph:
 
 
 def _with_parameter(graph: Graph, node: Node, name: str, value: Any) -> Graph:
-    op: Any = node.op  # one of the operators, all of them dataclasses
-    return _nodes(graph, node, replace(node, op=replace(op, **{name: value})))
+    op: Any = node.op  # an operator, as its graph is complete
+    return _nodes(graph, node, replace(node, op=op.made({**op.param_values(), name: value})))
 
 
 def _other_stream(graph: Graph, _task: TaskFile, draw: random.Random) -> Graph:

@@ -10,10 +10,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter, thread_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from stepcore.check.programs import Checked
 
 ROOT = Path(__file__).resolve().parent.parent
 TASKS = ROOT / "benchmarks" / "tasks"
@@ -83,6 +86,16 @@ def medians_in_turns(*functions: Callable[[], object], budget: float = 1.0, leas
                 if perf_counter() > burst:
                     break
     return [statistics.median(kept) for kept in times]
+
+
+def checked_text(text: str, path: str) -> Checked:
+    """Return the one program of a text of ours; without findings, else the measurement ends."""
+    from stepcore.check.files import check_text  # most measurements are of other things
+
+    (checked,) = check_text(text, path).programs
+    if checked.diagnostics:
+        raise SystemExit("\n".join(item.message for item in checked.diagnostics))
+    return checked
 
 
 def save(reports: Sequence[BenchReport], folder: Path) -> Path:

@@ -13,11 +13,12 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Final
+
+from stepcore.records import Record
 
 LIMIT: Final = 60.0  # seconds
 _PROC: Final = Path("/proc")
@@ -51,8 +52,7 @@ class NoAnswer(Exception):
     """The server did not send what was waited for."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerMessage:
+class ServerMessage(Record):
     """One message of the server, and when it was there (``perf_counter``)."""
 
     body: dict[str, Any]

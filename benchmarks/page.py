@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
 from benchmarks.harness import ROOT
+from stepcore.records import Record
 
 RESULTS: Final = ROOT / "benchmarks" / "results"
 TEMPLATE: Final = ROOT / "benchmarks" / "page.md"
@@ -25,8 +25,7 @@ END: Final = "<!-- figures: end -->\n"
 _PLACE: Final = re.compile(r"^<!-- result: ([\w-]+) -->\n", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class SavedTable:
+class SavedTable(Record):
     """One table of a saved file: ``content`` is that of a report (see :class:`benchmarks.harness.BenchReport`)."""
 
     kind: str

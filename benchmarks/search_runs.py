@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -13,6 +13,7 @@ from time import process_time
 from typing import Final
 
 from benchmarks.harness import ROOT
+from stepcore.records import Record
 
 WORKERS: Final = 2
 SIGMA: Final = 0.5
@@ -20,8 +21,7 @@ SETS: Final = {name: ROOT / "benchmarks" / name for name in ("tasks", "tasks2", 
 _VERIFY_SEEDS: Final = (4711, 4712, 4713)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRun:
+class SearchRun(Record):
     """One search. ``noise`` is the draw of disturbed costs, ``disturbed`` the seed of names, order and distractors."""
 
     path: str
@@ -38,8 +38,7 @@ class SearchRun:
         return Path(self.path).name.split(".")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Record):
     """What came of a search; ``right`` tells whether an accepted program also held on data of its own."""
 
     task: str

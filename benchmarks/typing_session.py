@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from stepcore.records import Record
 
 # Where the cursor is put (behind a text that a program or function has), and what is typed there.
 _PROGRAM: Final = (
@@ -23,8 +24,7 @@ _FUNCTION: Final = (
 _HEADER: Final = ("from stepcore.dims import D, K, M, N", ", B")
 
 
-@dataclass(frozen=True, slots=True)
-class TypedEdit:
+class TypedEdit(Record):
     """``removed`` characters at ``offset`` give way to ``text``."""
 
     offset: int

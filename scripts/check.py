@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from stepcore.records import Record
+
 ROOT = Path(__file__).resolve().parent.parent
 EXTENSION = ROOT / "editor-extension"
 PYTEST_NOTHING_COLLECTED = 5
@@ -34,8 +36,7 @@ class Tally:
     skipped: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Record):
     """A named part of ``make test``."""
 
     name: str

@@ -1,11 +1,15 @@
-"""Write the TypeScript types of what the language server tells our extension, from :mod:`stepcore.jobdata.editor`.
+"""Write what our extension has to know of the language server, from the records and tables that the server has.
 
-``python scripts/editor_types.py`` writes ``editor-extension/src/server.ts``; ``tests/test_jobdata.py`` compares it.
+``python scripts/editor_types.py`` writes ``src/server.ts`` of the extension, the types of what is told and ordered
+(:mod:`stepcore.jobdata.editor`), ``src/proposers.ts``, who can be asked for programs (:mod:`stepcore.jobs.proposers`),
+the settings of its ``package.json`` that name them, and ``src/chips.ts``, what chips are called and their files hold
+(:mod:`stepcore.timing`). ``tests/test_jobdata.py`` compares all.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import textwrap
 from dataclasses import MISSING, fields, is_dataclass
@@ -15,8 +19,33 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 from stepcore.jobdata import editor
 from stepcore.jobdata.plain import json_name
+from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS, PROPOSERS, SEARCH, SUMMARIES
+from stepcore.timing.hardware import PRESETS
+from stepcore.timing.hardware_file import FLOPS, KEYS
 
-FILE: Final = Path(__file__).parents[1] / "editor-extension" / "src" / "server.ts"
+EXTENSION: Final = Path(__file__).parents[1] / "editor-extension"
+FILE: Final = EXTENSION / "src" / "server.ts"
+PROPOSERS_FILE: Final = EXTENSION / "src" / "proposers.ts"
+CHIPS_FILE: Final = EXTENSION / "src" / "chips.ts"
+MANIFEST: Final = EXTENSION / "package.json"
+# Settings that name a proposer, the default first.
+_CHOICES: Final = {
+    "stepsmith.write.proposer": tuple(sorted(BY_NAME, key=SEARCH.name.__ne__)),
+    "stepsmith.synthesize.proposer": tuple(sorted(FOR_FUNCTIONS, key=AUTO.__ne__)),
+}
+_WHO: Final = """\
+/** Who can be asked for programs. Written by scripts/editor_types.py: change stepcore/jobs/proposers.py. */
+
+/** One of them: how orders call it, who it is, and whether it asks a model, which the editor then provides. */
+export interface Proposer {
+  readonly name: string;
+  readonly summary: string;
+  readonly asks: boolean;
+}
+"""
+_CHIPS: Final = (
+    "/** What chips are called and their files hold. Written by scripts/editor_types.py: change stepcore/timing. */\n"
+)
 _HEAD: Final = "/** What the server tells. Written by scripts/editor_types.py: change stepcore/jobdata/editor.py. */\n"
 _PLAIN: Final[dict[Any, str]] = {
     bool: "boolean", int: "number", float: "number", str: "string", NoneType: "null", Any: "unknown",
@@ -39,8 +68,15 @@ def _declared(name: str, kind: Any, aliases: dict[Any, str]) -> str:
     doc = inspect.getdoc(kind) or ""
     for field in hints:
         doc = doc.replace(f"``{field}``", f"``{json_name(kind, field)}``")
-    lines = [*_comment(doc), f"export interface {name} {{"]
+    bases = [base for base in kind.__mro__[1:] if base.__name__ in editor.__all__]
+    extended = [base for base in bases if not any(base in other.__mro__[1:] for other in bases)]
+    inherited = {field for base in extended for field in get_type_hints(base)}
+    own = inspect.get_annotations(kind)
+    more = f" extends {', '.join(base.__name__ for base in extended)}" if extended else ""
+    lines = [*_comment(doc), f"export interface {name}{more} {{"]
     for field, is_optional in _fields(kind, hints):
+        if field in inherited and field not in own:
+            continue
         hint = _without_none(hints[field]) if is_optional and is_dataclass(kind) else hints[field]
         mark = "?" if is_optional else ""
         lines.append(f"  readonly {json_name(kind, field)}{mark}: {_type(hint, aliases)};")
@@ -92,5 +128,56 @@ def _block(lines: list[str]) -> list[str]:
     return ["/**", *(f" * {line}".rstrip() for line in lines), " */"]
 
 
+def proposers_text() -> str:
+    """Return the table of proposers: a constant for each, and the lists of those for tasks and for functions."""
+    asking = {entry.name for entry in PROPOSERS if entry.asks}
+    told = {name: {"name": name, "summary": _sentence(name), "asks": name in asking} for name in FOR_FUNCTIONS}
+    lines = [
+        f"export const {name.upper()}: Proposer = {{ "
+        + ", ".join(f"{key}: {json.dumps(value)}" for key, value in known.items())
+        + " };"
+        for name, known in told.items()
+    ]
+    lists = ("FOR_TASKS", "stepsmith.write.proposer"), ("FOR_FUNCTIONS", "stepsmith.synthesize.proposer")
+    lines += [
+        f"export const {name}: readonly [Proposer, ...Proposer[]] = [{', '.join(map(str.upper, _CHOICES[setting]))}];"
+        for name, setting in lists
+    ]
+    return "\n".join([_WHO, *lines, ""])
+
+
+def chips_text() -> str:
+    """Return the names of the presets, and of the tables of a chip's file."""
+    tables = sorted({name.partition(".")[0] for name in (*KEYS, FLOPS.name)})
+    lists = ("PRESETS", list(PRESETS)), ("TABLES", tables)
+    return "\n".join([_CHIPS, *(f"export const {name} = {json.dumps(names)} as const;" for name, names in lists), ""])
+
+
+def manifest(text: str) -> str:
+    """Return the extension's manifest with those proposers in its settings that there are."""
+    for setting, names in _CHOICES.items():
+        lines = ",\n".join(f"{' ' * 14}{json.dumps(_sentence(name) + '.')}" for name in names)
+        for key, value in (("enum", json.dumps(names)), ("enumDescriptions", f"[\n{lines}\n{' ' * 12}]")):
+            pattern = re.compile(rf'("{re.escape(setting)}": \{{[^{{}}]*?"{key}": )\[[^\]]*\]')
+            text, count = pattern.subn(lambda match, value=value: match[1] + value, text)  # type: ignore[misc]
+            if count != 1:
+                raise ValueError(f"{MANIFEST.name} has no {key} of {setting}")
+    return text
+
+
+def _sentence(proposer: str) -> str:
+    summary = SUMMARIES[proposer]
+    return summary[0].upper() + summary[1:]
+
+
+def written() -> dict[Path, str]:
+    """Return all files that this script writes, as they should be."""
+    return {
+        FILE: text(), PROPOSERS_FILE: proposers_text(), CHIPS_FILE: chips_text(),
+        MANIFEST: manifest(MANIFEST.read_text(encoding="utf-8")),
+    }  # fmt: skip
+
+
 if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf-8")
+    for file, content in written().items():
+        file.write_text(content, encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from stepcore.ide.docs import operator_text
-from stepcore.ops import OPERATORS
+from stepcore.ops import GENERATION_1
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "language.md"
 BEGIN: Final = "<!-- operators: written by scripts/language.py from the registry -->\n"
@@ -17,7 +17,10 @@ END: Final = "<!-- operators: end -->\n"
 
 def operators() -> str:
     """Return a section for each operator, in the order of the registry."""
-    return "".join(f"\n### {operator.__name__}\n\n{operator_text(operator)}\n" for operator in OPERATORS) + "\n"
+    return (
+        "".join(f"\n### {operator.__name__}\n\n{operator_text(operator)}\n" for operator in GENERATION_1.operators)
+        + "\n"
+    )
 
 
 def written(page: str) -> str:

@@ -1,0 +1,113 @@
+"""Published programs of generation 2, timed exactly: mixtures of experts with static and dynamic tiles, decoders."""
+
+from __future__ import annotations
+
+import resource
+from statistics import median
+from time import thread_time
+from typing import Final
+
+from benchmarks.decoding import POLICIES, checked_decode, lengths_trace, traced_decode
+from benchmarks.harness import BenchReport
+from benchmarks.mixtures import MixtureSizes, Trace, checked_mixture, routing_trace, traced
+from stepcore.cycles.timed import Timed, time_program
+from stepcore.timing.hardware import PRESETS
+
+_SIZES: Final = MixtureSizes(batch=64, experts=8, hidden=4096, inner=14336, columns=64)
+_LARGE: Final = MixtureSizes(batch=1024, experts=8, hidden=4096, inner=14336, columns=64)
+_CHOSEN: Final = 2
+_TILE: Final = 16
+_TRACES: Final = tuple((skew, seed) for skew in (0.0, 0.5) for seed in range(3))
+_SPREADS: Final = (0.25, 1.0)  # of the logarithms of lengths
+PUBLISHED: Final = 1.65  # cycles of static tiles of 16 over those of dynamic ones, on traces of a real run
+
+
+def run() -> list[BenchReport]:
+    """Measure on one thread; all times are of the processor."""
+    return [_mixtures(), _decode()]
+
+
+def _decode() -> BenchReport:
+    title = "Attention of a decoder in 4 lanes: 8 heads of 128 columns, caches of 16 tiles of 64 rows in the mean"
+    columns = ("requests, spread", "coarse", "interleaved", "free", "interleaved over free", "coarse over free", "s")
+    report = BenchReport("generation2-decode", title, columns)
+    relations: dict[tuple[int, float], list[float]] = {}
+    for batch, spread, seed in ((b, s, n) for b in (16, 64) for s in _SPREADS for n in range(2)):
+        start, cycles = thread_time(), dict.fromkeys(POLICIES, 0)
+        lengths = lengths_trace(batch, mean=16, spread=spread, seed=seed)
+        for policy in POLICIES:
+            checked = checked_decode(policy, batch, 128, max(lengths))
+            timed = time_program(checked, PRESETS["decode"], routes=traced_decode(checked, lengths))
+            if timed.cycles is None:
+                raise SystemExit(f"{batch}, {spread}, {policy}: it stopped")
+            cycles[policy] = timed.cycles
+        ratios = [cycles[policy] / cycles["free"] for policy in ("interleaved", "coarse")]
+        seconds, what = thread_time() - start, f"{batch}, {spread}, seed {seed}"
+        relations.setdefault((batch, spread), []).append(ratios[0])
+        shown = [f"{cycles[policy]:,}" for policy in POLICIES]
+        report.rows.append([what, *shown, *(f"{ratio:.2f}" for ratio in ratios), f"{seconds:.2f}"])
+        report.figures[what] = {**cycles, "seconds": seconds}
+    least = min(min(found) for found in relations.values())
+    report.goal("interleaved over free, the least: the direction holds", least, 1, "x", at_least=True)
+    return report
+
+
+def _mixtures() -> BenchReport:
+    title = (
+        "A mixture of experts with static and with dynamic tiles (8 experts, 2 for each row, 4,096 and 14,336 columns)"
+    )
+    columns = ("rows, skew, seed", "rows of experts", "tiles", "cycles", "off chip, GB", "on chip, MB", "s")
+    report = BenchReport("generation2-mixtures", title, columns)
+    times: dict[int, list[float]] = {_TILE: [], 0: []}
+    relations = []
+    for skew, seed in _TRACES:
+        trace = routing_trace(_SIZES.batch, _SIZES.experts, _CHOSEN, skew=skew, seed=seed)
+        cycles = {}
+        for tile, taken in times.items():
+            timed, seconds = _timed(_SIZES, tile, trace)
+            taken.append(seconds)
+            cycles[tile] = _row(report, f"{_SIZES.batch}, {skew}, {seed}", trace, tile, timed, seconds)
+        relations.append(cycles[_TILE] / cycles[0])
+    trace = routing_trace(_LARGE.batch, _LARGE.experts, _CHOSEN, skew=0.5, seed=0)
+    timed, large = _timed(_LARGE, 0, trace)
+    _row(report, f"{_LARGE.batch}, 0.5, 0", trace, 0, timed, large)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    report.figures |= {"relations": relations, "memory, MB": memory, "published relation": PUBLISHED}
+    shown = ", ".join(f"{relation:.2f}" for relation in relations)
+    report.rows.append([f"static over dynamic: {shown}", "", "", f"{median(relations):.2f} (median)", "", "", ""])
+    report.goal(
+        "static tiles of 16, batch 64: the slowest (the published simulator: 2,719 s)", max(times[_TILE]), 60, " s"
+    )
+    report.goal("dynamic tiles, batch 1,024", large, 300, " s")
+    report.goal("memory of the process", memory, 4096, " MB")
+    report.goal("static over dynamic, the least: the direction holds", min(relations), 1, "x", at_least=True)
+    off = abs(median(relations) / PUBLISHED - 1) * 100
+    report.goal(f"the median of it beside the published {PUBLISHED}x (traces of a real run)", off, 15, " % off")
+    return report
+
+
+def _timed(sizes: MixtureSizes, tile: int, trace: Trace) -> tuple[Timed, float]:
+    """Return the timing of a program from its text, and the seconds that this took."""
+    start = thread_time()
+    checked = checked_mixture(sizes, tile)
+    timed = time_program(checked, PRESETS["paper"], routes=traced(checked, trace, tile))
+    return timed, thread_time() - start
+
+
+def _row(report: BenchReport, what: str, trace: Trace, tile: int, timed: Timed, seconds: float) -> int:
+    """Add a row; return the cycles. Raises ``SystemExit`` where the program stopped."""
+    if timed.cycles is None:
+        raise SystemExit(f"{what}, tiles of {tile}: it stopped")
+    counts = [sum(expert in row for row in trace) for expert in range(_SIZES.experts)]
+    tiles, on_chip = f"{tile} rows" if tile else "dynamic", timed.on_chip or 0
+    report.rows.append(
+        [
+            what, " ".join(map(str, counts)), tiles, f"{timed.cycles:,}", f"{timed.off_chip_bytes / 1e9:.2f}",
+            f"{on_chip / 1e6:.1f}", f"{seconds:.2f}",
+        ]
+    )  # fmt: skip
+    report.figures[f"{what}, {tiles}"] = {
+        "cycles": timed.cycles, "off chip": timed.off_chip_bytes, "on chip": on_chip, "fifos": timed.kept.fifos,
+        "seconds": seconds,
+    }  # fmt: skip
+    return timed.cycles
