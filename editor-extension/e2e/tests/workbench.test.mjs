@@ -188,7 +188,7 @@ test("the panel zooms, fits, and keeps a pinned program while the cursor goes el
   await eventually(async () => assert.equal(await scale(), 100));
   await frame.locator("#in").click();
   await eventually(async () => assert.ok((await scale()) > 100));
-  const [large, width] = [await scale(), await nodeWidth(frame)];
+  const [large, width] = [await scale(), await eventually(() => nodeWidth(frame))];
   await frame.locator("#out").click();
   await eventually(async () => assert.ok((await scale()) < large && (await nodeWidth(frame)) < width));
   await frame.locator("#pin").click();
@@ -214,6 +214,8 @@ test("a reload of the window restores the panel, pinned as it was", async () => 
 });
 
 async function nodeWidth(frame) {
+  // A zoom glides there: what is measured on the way is no width of either scale.
+  await frame.locator("#content").evaluate((content) => Promise.all(content.getAnimations().map(({ finished }) => finished)));
   return (await frame.locator("#canvas .node").first().boundingBox())?.width ?? 0;
 }
 
