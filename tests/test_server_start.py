@@ -12,14 +12,16 @@ from processes import PATIENCE
 LIBRARIES = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "server")))}
 # What a class can do, and what some values look like and equal.
 DESCRIBE = """
-import attrs, inspect
+import attrs, inspect, typing
 from lsprotocol import types, converters
 made = [item for item in vars(types).values() if inspect.isclass(item) and attrs.has(item)]
 print(len(made))
 for item in made:
     fields = [(field.name, field.default, field.kw_only, field.eq, field.repr) for field in attrs.fields(item)]
     print(item.__qualname__, fields, item.__match_args__, item.__slots__, item.__hash__ is None)
-    print(inspect.signature(item))
+    print(inspect.signature(item), typing.get_type_hints(item))
+    print([getattr(attrs.fields(item), field.name) is field for field in attrs.fields(item)])
+    print(sorted(attrs.fields_dict(item)), hasattr(attrs.fields(item), 'nothing'))
 place = types.Position(1, 2)
 area = types.Range(place, types.Position(3, 4))
 found = types.Diagnostic(area, 'wrong', code='STEP101', data={'a': [1]})
@@ -48,6 +50,18 @@ def test_quickly_made_types_are_like_all_others() -> None:
     ordinary = output(DESCRIBE)
     assert len(ordinary.splitlines()) > 1_000
     assert quick == ordinary
+
+
+def test_quickly_made_types_keep_no_names_of_their_module() -> None:
+    names = output(
+        "from stepserver.quick_types import load_types; load_types()\n"
+        "import attrs, inspect, linecache\nfrom lsprotocol import types\n"
+        "made = [item for item in vars(types).values() if inspect.isclass(item) and attrs.has(item)]\n"
+        "print(max(len(item.__init__.__globals__) for item in made), [x for x in linecache.cache if 'lsprotocol' in x])"
+    )
+    count, _, lines = names.partition(" ")
+    assert int(count) < 50  # the module has more than 600
+    assert lines.strip() == "[]"
 
 
 def test_the_server_starts_with_them_and_without_garbage_collection() -> None:

@@ -1,12 +1,15 @@
-"""Import lsprotocol's 554 classes in half the time, which is a third of the start.
+"""Import lsprotocol's 554 classes in half the time, which is a third of the start, and in half the memory.
 
 For each class attrs writes and compiles an own ``__repr__`` and ``__eq__``. Here all classes share one of each, which
-find the attributes when they are called; nothing else about the classes differs.
+find the attributes when they are called. Nor does a class keep what attrs leaves with it: a copy of all names that
+its module had by then, the lines of its ``__init__`` for debuggers, and properties for its fields by name.
 """
 
 from __future__ import annotations
 
+import linecache
 import sys
+from types import FunctionType
 from typing import Any
 
 import attrs
@@ -35,10 +38,34 @@ def _define(cls: type | None = None, **options: Any) -> Any:
     if not has_eq:
         made.__eq__ = _eq
         made.__hash__ = None  # as attrs has it for what can change
+    made.__attrs_attrs__ = _Fields(made.__attrs_attrs__)
+    if isinstance(made.__init__, FunctionType):
+        _slim(made.__init__)
     return made
 
 
 _ORDINARY = attrs.define
+
+
+class _Fields(tuple[Any, ...]):
+    """The fields of a class, in order and by name."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        for field in self:
+            if field.name == name:
+                return field
+        raise AttributeError(name)
+
+
+def _slim(init: FunctionType) -> None:
+    """Let a method that attrs wrote keep only the names that it uses, and forget its lines."""
+    names, code = init.__globals__, init.__code__
+    used = {name: names[name] for name in ("__builtins__", "__name__", *code.co_names) if name in names}
+    names.clear()  # it belongs to this class alone
+    names.update(used)
+    linecache.cache.pop(code.co_filename, None)
 
 
 def _repr(self: Any) -> str:
