@@ -38,7 +38,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.ops import miscalls
 from stepcore.ops.calling import Calling, Param, ParamKind
-from stepcore.sizes.dim import ANY, DYNAMIC, RAGGED, SIZE_RULE, Dim, is_name, is_size
+from stepcore.sizes.dim import MARKS, SIZE_RULE, Dim, is_name, is_size
 from stepcore.text.span import Span
 from stepcore.text.wording import few, whole
 from stepcore.types import MAX_COMPONENTS, TILE_RULE, Buffer, Element, Multihot, Scalar, STuple, Tile
@@ -58,8 +58,6 @@ _MADE: Final = "fns."  # before the names of those that are written for given ty
 MARKERS = frozenset({
     "Stream", "Param", "fn", "program", "composition", "Fn", "dims", "Program", "Composition", "StepError",
 })  # fmt: skip
-# What the names of these sizes begin with.
-_MARKS: Final = {"dyn": DYNAMIC, "ragged": RAGGED, "any_size": ANY}
 SCALARS = {
     "f32": "fp32", "fp32": "fp32", "f16": "fp16", "fp16": "fp16", "bf16": "bf16", "i32": "int32", "int32": "int32",
     "i64": "int64", "int64": "int64", "bool_": "bool",
@@ -565,7 +563,7 @@ def _made(el: Elaboration, maker: TypeMaker, args: list[Value]) -> Element | Dim
         case (("Symbol" | "dyn" | "ragged" | "any_size"), [str() as name]) if is_name(name):
             if len(name) > MAX_NAME:
                 raise ValueError(f"the name of a size has at most {MAX_NAME} characters")
-            return Dim.symbol(_MARKS.get(maker.name, "") + name)
+            return Dim.symbol(MARKS.get(maker.name, "") + name)
         case "Multihot", [Scalar() as scalar, (int() | Dim()) as length]:
             return Multihot(scalar, length)
         case "Buffer", [(Scalar() | Multihot() | Tile()) as element, (list() | tuple()) as sizes]:

@@ -14,6 +14,7 @@ from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.cursor import word_at
 from stepcore.ide.meaning import (
     Meaning,
+    callee_meanings,
     inner_span,
     meanings,
     member_meaning,
@@ -150,7 +151,7 @@ def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str |
         case OperatorValue(ref=ref) if ref.cls is not None:
             return docs.rule(docs.operator_text(ref.cls), ref.cls.__name__)
         case Dim():
-            return _size(unit, name, value)
+            return _size(analysis, unit, name, value)
         case Scalar():
             return docs.dtype_text(value.dtype)
         case TypeMaker(name=maker):
@@ -171,9 +172,12 @@ def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str |
     return docs.rule(hover_text.element_text(name, value), "Element types") if isinstance(value, ELEMENTS) else None
 
 
-def _size(unit: DocumentUnit, name: str, value: Dim) -> str:
-    if value.is_open or name[0] == ANY:
-        return docs.rule(hover_text.open_size_text(unit, name), "Dynamic and ragged sizes")
+def _size(analysis: Analysis, unit: DocumentUnit, name: str, value: Dim) -> str:
+    if value.is_open or str(value)[0] == ANY:
+        specs = [program.spec for each in analysis.units for program in each.result.programs]
+        task = _task_spec(analysis)
+        text = hover_text.open_size_text([*specs, *(() if task is None else (task,))], name, value)
+        return docs.rule(text, "Dynamic and ragged sizes")
     if str(value) == name:
         return docs.rule(hover_text.size_text(unit, name), "Sizes")
     bindings = {} if unit.checked is None else unit.checked.spec.bindings()
@@ -237,12 +241,7 @@ def _keyword(analysis: Analysis, reference: Reference) -> str | None:
     item = None if inner is None else part.table.at(inner)
     if item is None:
         return None
-    member = part.table.member_at(item.callee)
-    if member is not None and member.span.start == item.callee:
-        found = member_meaning(analysis, reference.part, member)
-    else:
-        callee = names.at(part.outer(Span(item.callee, item.callee)).start)
-        found = [] if callee is None else meanings(analysis, callee)
+    found = callee_meanings(analysis, reference.part, item.callee)
     return parameter_text(found[0].value, name) if found else None
 
 

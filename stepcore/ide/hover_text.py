@@ -15,15 +15,19 @@ from stepcore.graph.ir import GraphStream, Node, OutputPort, Port, ProgramSpec
 from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.meaning import MAX_ROUNDS, Seeing, line_of, seeing
 from stepcore.ide.results import seen_stream
-from stepcore.sizes.dim import ANY, RAGGED, Dim
+from stepcore.sizes.dim import ANY, Dim
 from stepcore.text.span import Span
+from stepcore.text.wording import clipped
 from stepcore.types import Element, StreamType, components, element_shape, tensor_shapes
 
 if TYPE_CHECKING:
     from stepcore.jobdata.programs import ComponentRow, SimulateResult, StreamRow
+    from stepcore.open_types.drawn import DrawnSize
 
 _MAX_STREAMS: Final = 8
 _MAX_BODY: Final = 8  # lines of a function's body that a hover shows
+_MAX_VALUES: Final = 60  # characters of the values of a size
+_OPEN_KINDS: Final = ("known", "one value in a run", "a value for each position of the dimensions outside")
 _COMMENT: Final = re.compile(r"#\s?(.*)")
 
 
@@ -258,17 +262,27 @@ def size_text(unit: DocumentUnit, symbol: str) -> str:
     return f"{code(symbol)}\n\nA size, {value}"
 
 
-def open_size_text(unit: DocumentUnit, name: str) -> str:
-    """Return what a dynamic or ragged size is, or any size of a function, and how large it gets in a run."""
-    if name[0] == ANY:
-        return f"{code(name)}\n\nAny size: bound where it stands first in each use of the function."
-    kind = "ragged: a value for each position of the dimensions outside" if name[0] == RAGGED else "dynamic: one value"
-    spec = None if unit.result.task is None else unit.result.task.spec
-    drawn = next((each for each in (() if spec is None else spec.drawn) if each.name == name), None)
-    large = "It fits what a run makes of it."
-    if drawn is not None:
-        large = f"From {drawn.minimum} to {drawn.maximum}." if drawn.values is None else f"Values: {drawn.values}."
-    return f"{code(name)}\n\nA size that the data decide, {kind} in each run. {large}"
+def open_size_text(specs: Iterable[ProgramSpec], name: str, size: Dim) -> str:
+    """Return what a size is that only a run knows, or any size of a function, and how large it gets in a run.
+
+    ``name`` is that of the size, or what a file calls it; ``specs`` say what is drawn for its programs.
+    """
+    from stepcore.sizes.kinds import kind_of, origins  # few files have such sizes
+
+    shown = code(name if name == str(size) else f"{name} = {size}")
+    if str(size)[0] == ANY:
+        return f"{shown}\n\nAny size: bound where it stands first in each use of the function."
+    text = f"{shown}\n\nA size that the data decide, {kind_of(size).name.lower()}: {_OPEN_KINDS[kind_of(size)]}."
+    if not size.is_symbol:
+        return "\n".join([text, "", *(f"- `{part}`: {said}" for part, said in origins(size) if said)])
+    rows = dict.fromkeys(_drawn_text(each) for spec in specs for each in spec.drawn if each.name == str(size))
+    return f"{text} {' '.join(rows) or 'It fits what a run makes of it.'}"
+
+
+def _drawn_text(drawn: DrawnSize) -> str:
+    if drawn.values is None:
+        return f"From {drawn.minimum} to {drawn.maximum}."
+    return f"Values: {clipped(str(drawn.values[:_MAX_VALUES]), _MAX_VALUES)}."
 
 
 def _binding(spec: ProgramSpec, symbol: str) -> str:

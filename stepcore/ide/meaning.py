@@ -30,7 +30,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.graph.ir import GraphStream, Node
 from stepcore.ide.analysis import Analysis, Checking, DocumentUnit, Piece
-from stepcore.ide.names.document import Binding, Member, NameSpace, Reference, names_of
+from stepcore.ide.names.document import Binding, Form, Member, NameSpace, Reference, names_of
 from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Span
@@ -286,6 +286,26 @@ def member_meaning(analysis: Analysis, part: int, member: Member) -> list[Meanin
             value = stepcore_member(member.path[1], analysis.dialect)
             return [] if value is None else [Meaning(value, owner.unit)]
     return []
+
+
+def callee_meanings(analysis: Analysis, part: int, callee: int) -> list[Meaning]:
+    """Return what is called by the name at ``callee``, an offset in the text of a part: ``step.Map``, ``Map``."""
+    names = names_of(analysis)
+    member = names.parts[part].table.member_at(callee)
+    if member is not None and member.span.start == callee:
+        return member_meaning(analysis, part, member)
+    named = names.at(names.parts[part].outer(Span(callee, callee)).start)
+    return [] if named is None else meanings(analysis, named)
+
+
+def is_size(analysis: Analysis, item: Reference) -> bool:
+    """Return whether what names a size does: the text in a ``dyn("L")`` that is not ours names none."""
+    if item.form is not Form.SIZE or not item.is_store or item.part < 0:
+        return True
+    part = names_of(analysis).parts[item.part]
+    found = part.table.at(part.inner(item.span.start) or 0)
+    assert found is not None
+    return any(isinstance(each.value, TypeMaker) for each in callee_meanings(analysis, item.part, found.callee))
 
 
 def module_of(analysis: Analysis, root: Reference) -> list[Meaning]:

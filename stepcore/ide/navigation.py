@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepcore.frontend.values import StreamRef, Value
 from stepcore.ide.analysis import Analysis
-from stepcore.ide.meaning import seen_at, streams_in, units_with
+from stepcore.ide.meaning import is_size, seen_at, streams_in, units_with
 from stepcore.ide.names.document import Binding, Form, Names, NameSpace, Reference, names_of
 from stepcore.ide.rename import prepare_rename, rename
 from stepcore.text.span import Span
@@ -19,7 +19,7 @@ def definition(analysis: Analysis, offset: int) -> list[Span]:
     if found is None:
         return []
     names, reference = found
-    stores = [item for item in _places(names, reference.binding) if item.is_store]
+    stores = [item for item in _places(analysis, names, reference.binding) if item.is_store]
     if reference.is_store and reference.form is Form.NAME:
         return [reference.span]
     return [item.span for item in _assigning(analysis, reference, stores) or stores]
@@ -31,7 +31,7 @@ def references(analysis: Analysis, offset: int, *, declaration: bool = True) -> 
     if found is None:
         return []
     names, reference = found
-    return [item.span for item in _places(names, reference.binding) if declaration or not item.is_store]
+    return [item.span for item in _places(analysis, names, reference.binding) if declaration or not item.is_store]
 
 
 def highlights(analysis: Analysis, offset: int) -> list[Span]:
@@ -49,9 +49,9 @@ def _reference(analysis: Analysis, offset: int) -> tuple[Names, Reference] | Non
     return names, reference
 
 
-def _places(names: Names, binding: Binding) -> list[Reference]:
+def _places(analysis: Analysis, names: Names, binding: Binding) -> list[Reference]:
     """Return the places of a binding. A size is defined where ``global`` makes or binds it."""
-    found = names.of(binding)
+    found = [item for item in names.of(binding) if is_size(analysis, item)]
     if binding.space is NameSpace.SIZE and not any(item.is_store for item in found):
         return [_as_store(item) if item.form is Form.SIZE else item for item in found]
     return found

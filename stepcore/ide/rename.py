@@ -12,12 +12,12 @@ from stepcore.findings.diagnostics import Edit
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.frontend.yaml.fields import RESERVED
 from stepcore.ide.analysis import Analysis
-from stepcore.ide.meaning import stepcore_member
+from stepcore.ide.meaning import is_size, stepcore_member
 from stepcore.ide.model import IdeError
 from stepcore.ide.names.document import ROOT, Binding, Form, Names, NameSpace, Reference, TaskNames, names_of
 from stepcore.ide.names.python import PythonNames
 from stepcore.ops.dialect import Dialect
-from stepcore.sizes.dim import ANY, OPEN
+from stepcore.sizes.dim import ANY, MARKS, OPEN
 from stepcore.text.span import Span
 
 _OUTER: Final = {
@@ -29,6 +29,7 @@ _OUTER: Final = {
     NameSpace.SIZE: "of a size",
     NameSpace.OUTPUT: "of an output",
 }
+_MAKERS: Final = {mark: f"step.{name}" for name, mark in MARKS.items()}
 # Which names the code of each space can see, besides its own local ones.
 _SEEN_FROM: Final = {
     NameSpace.MODULE: {NameSpace.MODULE, NameSpace.WEIGHT},
@@ -73,12 +74,12 @@ def rename(analysis: Analysis, offset: int, new_name: str) -> list[Edit]:
     new_name = _marked(reference.binding, unicodedata.normalize("NFKC", new_name.strip()))
     if new_name == reference.binding.name:
         return []
-    _check_name(analysis, _bare(new_name))
+    _check_name(analysis, new_name[1:] if _is_marked(reference.binding) else new_name)
     edits: list[Edit] = []
     for binding in _together(names, reference.binding):
         places = _places(analysis, names, binding)
         _check_free(names, binding, places, new_name)
-        edits += [Edit(item.span, new_name) for item in places]
+        edits += [Edit(item.span, _as_written(analysis, item, new_name)) for item in places]
     return sorted(edits, key=lambda edit: edit.span)
 
 
@@ -88,13 +89,18 @@ def _marked(binding: Binding, new_name: str) -> str:
     return mark + new_name.removeprefix(mark) if _is_marked(binding) else new_name
 
 
+def _as_written(analysis: Analysis, item: Reference, new_name: str) -> str:
+    """Return the new name without the mark where that stands elsewhere: ``step.dyn("L")``, ``sizes={"?L": ...}``."""
+    return new_name if analysis.source.slice(item.span) != _bare(item.binding) else new_name[1:]
+
+
 def _is_marked(binding: Binding) -> bool:
     """Return whether a mark before the name says what the size is; nothing else binds such a name."""
     return binding.space is NameSpace.SIZE and binding.name[0] in OPEN + ANY
 
 
-def _bare(name: str) -> str:
-    return name[1:] if name[:1] and name[0] in OPEN else name
+def _bare(binding: Binding) -> str:
+    return binding.name[1:] if _is_marked(binding) else ""
 
 
 # -- what can be renamed -----------------------------------------------------------------------------------
@@ -143,8 +149,10 @@ def _places(analysis: Analysis, names: Names, binding: Binding) -> list[Referenc
     _check_arguments(analysis, names, binding)
     _check_patterns(names, binding)
     _check_unread(analysis, names, binding)
+    if _is_marked(binding):
+        places = [item for item in places if is_size(analysis, item)]
     for item in places:
-        if unicodedata.normalize("NFKC", analysis.source.slice(item.span)) != name:
+        if unicodedata.normalize("NFKC", analysis.source.slice(item.span)) not in (name, _bare(binding)):
             raise IdeError(f"{name} is written in a way that cannot be changed; rename it by hand")
     return places
 
@@ -168,13 +176,17 @@ def _check_arguments(analysis: Analysis, names: Names, binding: Binding) -> None
 
 def _check_patterns(names: Names, binding: Binding) -> None:
     """A name that is put together at run time would be missed."""
-    if binding.space is not NameSpace.WEIGHT and not (isinstance(names, TaskNames) and binding.name in names.inputs):
+    is_size = _is_marked(binding)
+    is_data = binding.space is NameSpace.WEIGHT or (isinstance(names, TaskNames) and binding.name in names.inputs)
+    if not is_size and not is_data:
         return
+    mark, name = (binding.name[0], binding.name[1:]) if is_size else ("", binding.name)
     for part in names.parts:
         for pattern in part.table.patterns:
-            if re.fullmatch(pattern.regex, binding.name):
+            if pattern.mark == mark and re.fullmatch(pattern.regex, name):
                 text = part.table.text[pattern.span.start : pattern.span.end]
-                raise IdeError(f"input_data[{text}] may mean {binding.name}; write the name out, then rename it")
+                made = f"{_MAKERS[mark]}({text})" if is_size else f"input_data[{text}]"
+                raise IdeError(f"{made} may mean {binding.name}; write the name out, then rename it")
 
 
 def _check_unread(analysis: Analysis, names: Names, binding: Binding) -> None:
@@ -212,6 +224,8 @@ def _check_free(names: Names, binding: Binding, places: list[Reference], new_nam
             is_local = scope != ROOT or names.parts[item.part].space is NameSpace.LOCAL
             if is_local and new_name in table.scopes[scope].bound:
                 raise IdeError(f"{new_name} is taken: {_owner(names, item.part, scope)} uses that name")
+    if isinstance(names, PythonNames) and _is_marked(binding) and names.of(Binding(NameSpace.SIZE, new_name)):
+        raise IdeError(f"{new_name} is taken: it is a size of this file")
     for other in _others(names, binding, new_name):
         what = "is taken" if other.binding.space is not NameSpace.FREE else "means something else"
         raise IdeError(f"{new_name} {what} here: it is a name {_owner_of(names, other)}")

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from stepcore.frontend.syntax import Suite, parse_suite
 from stepcore.ide.cut import last_name
 from stepcore.ide.scopes import ROOT, Form, Member, NameScope, NameTable, Occurrence, Pattern
+from stepcore.sizes.dim import MARKS, OPEN
 from stepcore.text.span import SourceFile, Span
 
 _WORD: Final = re.compile(
@@ -23,6 +24,7 @@ _WORD: Final = re.compile(
 _DEFINITION: Final = re.compile(r"(?:def|class)\s+([^\W\d]\w*)")
 _AS: Final = re.compile(r"\bas\s+([^\W\d]\w*)")
 _REST: Final = re.compile(r"\*\*\s*([^\W\d]\w*)")
+_FIRST_TEXT: Final = re.compile(r"""\s*\(\s*(?P<quote>["'])(?P<name>\w+)(?P=quote)""")
 _LONGEST_CHAIN: Final = 64
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -268,8 +270,17 @@ class _Scan:
                 path = [name] if name else []
                 root = match.start()
             end = match.end()
+            if path and path[-1] in MARKS:
+                self._half_typed_size(path[-1], match, scope)
             if name and not match["key"] and not iskeyword(name):
                 self._add(Span(*match.span("name")), name, scope, False)
+
+    def _half_typed_size(self, maker: str, match: re.Match[str], scope: int) -> None:
+        text = _FIRST_TEXT.match(self.text, match.end())
+        if text is not None and text["name"].isidentifier():
+            name = MARKS[maker] + text["name"]
+            callee = match.end() - len(maker)
+            self.found.append(Occurrence(Span(*text.span("name")), name, scope, -1, True, Form.SIZE, callee))
 
     def _expression(self, node: ast.Expr, scope: int) -> None:
         if _is_ellipsis(node.value):
@@ -337,26 +348,34 @@ class _Scan:
                 self.found.append(Occurrence(span, keyword.arg, scope, -1, form=Form.KEYWORD, callee=callee))
         if name in ("Symbol", "symbol") and len(node.args) == 1:
             self._string(node.args[0], scope, -1, Form.SIZE)
+        elif name in MARKS and len(node.args) == 1:
+            self._string(node.args[0], scope, -1, Form.SIZE, MARKS[name], callee)
+            self._pattern(node.args[0], MARKS[name])
 
     def _subscript(self, node: ast.Subscript, scope: int) -> None:
         self.children(node, scope)
         if not isinstance(node.value, ast.Name) or node.value.id != "input_data":
             return
         self._string(node.slice, scope, -1, Form.DATA)
-        if not isinstance(node.slice, ast.Constant):
-            parts = node.slice.values if isinstance(node.slice, ast.JoinedStr) else [node.slice]
-            regex = "".join(re.escape(str(p.value)) if isinstance(p, ast.Constant) else ".*" for p in parts)
-            self.patterns.append(Pattern(self._span(node.slice), regex))
+        self._pattern(node.slice)
 
-    def _string(self, node: ast.expr, scope: int, home: int, form: Form) -> None:
-        """Add a name that is written as a string; one with escapes in it is left alone."""
+    def _pattern(self, node: ast.expr, mark: str = "") -> None:
+        """Add what a name may be that is put together; ``mark`` stands before it."""
+        if not isinstance(node, ast.Constant):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            regex = "".join(re.escape(str(p.value)) if isinstance(p, ast.Constant) else ".*" for p in parts)
+            self.patterns.append(Pattern(self._span(node), regex, mark))
+
+    def _string(self, node: ast.expr, scope: int, home: int, form: Form, mark: str = "", callee: int = -1) -> None:
+        """Add a name that is written as a string, known by ``mark`` and it; one with escapes in it is left alone."""
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             return
         start, end = self._span(node)
         name = node.value
         at = self.text.find(name, start, end) if name.isidentifier() else -1
         if at >= 0:
-            self.found.append(Occurrence(Span(at, at + len(name)), name, scope, home, form=form))
+            span = Span(at, at + len(name))
+            self.found.append(Occurrence(span, mark + name, scope, home, callee >= 0, form, callee))
 
     def _ports(self, decorators: list[ast.expr], scope: int, program: int) -> None:
         for decorator in decorators:
@@ -365,8 +384,21 @@ class _Scan:
                     for key in keyword.value.keys:
                         if key is not None:
                             self._string(key, scope, program, Form.PORT)
+                elif keyword.arg == "sizes" and isinstance(keyword.value, ast.Dict):
+                    for key in keyword.value.keys:
+                        self._drawn(key, scope)
                 elif keyword.arg == "reference" and not _is_none(keyword.value):
                     self.scopes[program].reference = keyword.value.id if isinstance(keyword.value, ast.Name) else ""
+
+    def _drawn(self, key: ast.expr | None, scope: int) -> None:
+        """Add the name of a key of ``sizes=``, which is written with its mark."""
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value[:1] in tuple(OPEN):
+            name = key.value[1:]
+            start, end = self._span(key)
+            at = self.text.find(key.value, start, end) if name.isidentifier() else -1
+            if at >= 0:
+                span = Span(at + 1, at + 1 + len(name))
+                self.found.append(Occurrence(span, key.value, scope, -1, form=Form.SIZE))
 
 
 def _arguments(args: ast.arguments) -> Iterator[ast.arg]:

@@ -13,6 +13,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, Literal, TypeVar
 
+from stepcore.sizes.dim import OPEN
 from stepcore.text.span import Span
 
 ROOT: Final = 0  # the scope of the block's own top level
@@ -25,15 +26,15 @@ class Form(Enum):
     KEYWORD = "keyword"  # of a call
     DATA = "data"  # input_data['W']
     PORT = "port"  # a key of data= in @step.program
-    SIZE = "size"  # Symbol("L")
+    SIZE = "size"  # Symbol("L"); of dyn("L") and a key of sizes= the name has the mark, which the span leaves out
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
     """A name in the text. It stands in scope ``scope``; ``home`` is the one that binds it, :data:`ROOT` if none does.
 
-    For a keyword, ``callee`` is the offset of the (last) name that is called. What is no plain name has no home
-    (-1), but a port the scope of its program.
+    For a keyword, and a size that a call names, ``callee`` is the offset of the (last) name that is called. What is no
+    plain name has no home (-1), but a port the scope of its program.
     """
 
     span: Span
@@ -43,6 +44,11 @@ class Occurrence:
     is_store: bool = False
     form: Form = Form.NAME
     callee: int = -1
+
+    @property
+    def is_marked_size(self) -> bool:
+        """Whether this is a size whose name begins with its mark, which the text leaves out or has before the name."""
+        return self.form is Form.SIZE and (self.callee >= 0 or self.name[0] in OPEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +62,11 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """``input_data[f'W{i}']``: a name that only a run can tell; ``regex`` matches what it may be."""
+    """``input_data[f'W{i}']``, ``step.dyn(f'L{i}')``: a name that only a run can tell; ``regex`` matches it."""
 
     span: Span
     regex: str
+    mark: str = ""  # of a size
 
 
 @dataclass(slots=True)

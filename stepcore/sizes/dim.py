@@ -30,6 +30,7 @@ DYNAMIC: Final = "?"
 RAGGED: Final = "~"
 OPEN: Final = DYNAMIC + RAGGED
 ANY: Final = "_"
+MARKS: Final = {"dyn": DYNAMIC, "ragged": RAGGED, "any_size": ANY}  # what writes them in Python
 
 Coefficient: TypeAlias = int | Fraction
 

@@ -53,6 +53,8 @@ class PythonNames(Names):
             return self.keyword(part, item) or Binding(NameSpace.FREE, item.name, part)
         if item.form is Form.DATA:
             return Binding(NameSpace.WEIGHT if item.name in self.weights else NameSpace.FREE, item.name)
+        if item.is_marked_size:
+            return Binding(NameSpace.SIZE, item.name)
         if item.home > ROOT:
             scope = self.parts[part].table.scopes[item.home]
             if scope.role == "program" and item.name in scope.keyword_only:
