@@ -129,6 +129,11 @@ class StreamType:
         """Number of dimensions minus one."""
         return len(self.shape) - 1
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a size of the shape or of the element is one that only a run knows."""
+        return any(size.is_open for shape in tensor_shapes(self) for size in shape)
+
     def __str__(self) -> str:
         return f"{shape_text(self.shape)} of {self.element}"
 

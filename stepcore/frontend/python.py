@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from stepcore.findings import budget
@@ -488,7 +487,7 @@ class _Reader:
                 parameters.append(replace(_port(argument.arg, stream_type, span, data), written=written))
         dims = self._dims(given.get("dims"))
         drawn: tuple[DrawnSize, ...] = ()
-        if "sizes" in given or any(size.is_open for port in ports for size in chain(*tensor_shapes(port.type))):
+        if "sizes" in given or any(port.type.is_open for port in ports):
             from stepcore.frontend.drawing import drawn_sizes  # most programs have static sizes
 
             drawn = drawn_sizes(self.el, given.get("sizes"), ports, complete=len(ports) == len(inputs))
