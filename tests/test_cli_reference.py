@@ -114,6 +114,27 @@ def test_ops_aliases_and_misspellings(capsys: pytest.CaptureFixture[str]) -> Non
     assert "did you mean Accum?" in capsys.readouterr().err
 
 
+def test_ops_of_published_names_types_and_functions(capsys: pytest.CaptureFixture[str]) -> None:
+    for asked, first, said in (
+        ("RepeatStatic", "step.Repeat(n)", "published as RepeatStatic: read, with a hint and a fix (STEP231)"),
+        ("Broadcast", "step.Copy(n)", "published as Broadcast"),
+        ("step.count", "step.FlatMap(fn=step.count)", "the list `0, 1, ..., n-1`"),
+        ("matmul", "step.fns.matmul(x, w)", "`x @ w` of tiles `[r, k]` and `[k, c]`"),
+        ("step.fns.row_sum", "step.fns.row_sum(x)", "the sum of each row".capitalize()),
+        ("fns", "step.fns.matmul(X, W)", "step.fns.row_max(x)"),
+        ("Tile", 'step.Tile("float", [r, c])', "A tile"),
+        ("ragged", 'step.ragged("L")', "never outermost"),
+    ):
+        assert main(["ops", asked]) == 0
+        page = capsys.readouterr().out
+        assert page.splitlines()[0] == first
+        assert said in page
+        assert main(["ops", asked, "--format", "json"]) == 0
+        assert {"name", "summary"} <= json.loads(capsys.readouterr().out).keys()
+    assert main(["ops", "matmull"]) == 2
+    assert "did you mean fns.matmul?" in capsys.readouterr().err
+
+
 def test_doctor(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["doctor", "--format", "json"]) == 0

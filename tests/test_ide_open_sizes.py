@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from stepcore.findings.diagnostics import apply_edits
-from stepcore.ide.analysis import analyze
+from stepcore.ide.analysis import Analysis, analyze
+from stepcore.ide.completion import completions
 from stepcore.ide.hover import hover
 from stepcore.ide.model import IdeError
 from stepcore.ide.navigation import definition, references
 from stepcore.ide.rename import prepare_rename, rename
+from stepcore.ide.signature import signature
 
 PYTHON = """\
 from typing import Annotated
@@ -118,3 +120,117 @@ def test_hover_says_what_a_run_draws(at: str, said: str) -> None:
     found = hover(analyze(PYTHON, "file.py"), PYTHON.index(at) + at.count('"') + at.count("?") + at.count("~"))
     assert found is not None
     assert said in found.markdown
+
+
+# -- completion, hover and signatures -------------------------------------------------------------------------------
+
+TASK = """\
+test_name: open
+{sizes}inputs:
+- {{name: E0, dtype: fp32, dims: ["~L", N]}}
+- {{name: E2, dtype: "Tile(fp32, [2, D])", dims: ["?T"]}}
+outputs:
+- {{name: S0, dtype: fp32, dims: ["~L", N]}}
+- {{name: S1, dtype: "Tile(fp32, [2, D])", dims: ["?T"]}}
+impl: |-
+  return E0, E2
+"""
+BOTH = ['"~L"', '"?T"']
+KEYS = ["min", "max", "values"]
+
+
+def placed(text: str, path: str) -> tuple[Analysis, int]:
+    """Return the analysis of a text without its ``¦``, and where that stood."""
+    return analyze(text.replace("¦", ""), path), text.index("¦")
+
+
+def accepted(text: str, path: str, label: str) -> str:
+    """Return the text after the proposal of this label was taken."""
+    analysis, offset = placed(text, path)
+    return apply_edits(analysis.source.text, [i.edit for i in completions(analysis, offset) if i.label == label][:1])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "labels"),
+    [
+        ("sizes:\n  ¦\n", BOTH),
+        ('sizes:\n  "?¦"\n', BOTH),
+        ("sizes:\n  ~¦\n", BOTH),
+        ("sizes: {¦}\n", BOTH),
+        ("sizes: ¦\n", ['{"~L": {min: 0, max: 8}, "?T": {min: 0, max: 8}}']),
+        ('sizes: {"~L": {min: 0, max: 4}, ¦}\n', BOTH[1:]),
+        ('sizes:\n  "~L": {max: 4}\n  ¦\n', BOTH[1:]),
+        ('sizes:\n  "~L":\n    max: 1\n  ¦\n', BOTH[1:]),
+        ('sizes:\n  "~L": ¦\n', ["{min: 0, max: 8}", "{values: [4, 0, 8]}"]),
+        ('sizes: {"?T": ¦}\n', ["{min: 0, max: 8}", "{values: [8]}"]),
+        ('sizes:\n  "~L": {¦}\n', KEYS),
+        ('sizes:\n  "~L": {min: 0, ¦}\n', KEYS[1:]),
+        ('sizes:\n  "~L":\n    ¦\n', KEYS),
+        ('sizes:\n  "~L":\n    min: 1\n    m¦\n', KEYS[1:]),
+        ('sizes:\n  "~L": {min: ¦}\n', []),
+        ('sizes:\n  "~L":\n    min: ¦\n', []),
+        ('sizes: {"~L": {values: [¦]}}\n', []),
+        ("¦", None),
+    ],
+)
+def test_a_task_is_told_which_sizes_it_has_to_draw(sizes: str, labels: list[str] | None) -> None:
+    text = TASK.format(sizes=sizes)
+    analysis, offset = placed(text, "open.step.yaml")
+    found = [item.label for item in completions(analysis, offset)]
+    assert found == labels if labels is not None else "sizes" in found
+
+
+def test_what_is_proposed_for_a_task_is_right() -> None:
+    text = accepted(TASK.format(sizes='sizes:\n  "~L": {max: 4}\n  "¦\n'), "open.step.yaml", '"?T"')
+    assert not analyze(text, "open.step.yaml").diagnostics
+    place = text.index("max: 4") + 1
+    shown = hover(analyze(text, "open.step.yaml"), place)
+    assert shown is not None and "Greatest value of the size in a run" in shown.markdown
+
+
+@pytest.mark.parametrize(
+    ("drawn", "labels"),
+    [
+        ("{¦}", ['"?L"', '"~K"']),
+        ('{"¦"}', ['"?L"', '"~K"']),
+        ('{"~K": (0, 2), "?¦"}', ['"?L"']),
+        ('{"~K": (0, 2), ¦}', ['"?L"']),
+        ('{"~K": ¦}', ["(0, 8)", "[4, 0, 8]"]),
+        ('{"?L": ¦}', ["(0, 8)", "[8]"]),
+        ("¦", ['{"?L": (0, 8), "~K": (0, 8)}']),
+        ('{"?L": (0, ¦)}', []),
+    ],
+)
+def test_a_python_file_is_told_which_sizes_it_has_to_draw(drawn: str, labels: list[str]) -> None:
+    analysis, offset = placed(PYTHON.replace('{"?L": (0, 6), "~K": [1, 0, 2]}', drawn), "file.py")
+    assert [item.label for item in completions(analysis, offset)] == labels
+
+
+def test_what_is_proposed_in_python_is_right() -> None:
+    text = PYTHON.replace('{"?L": (0, 6), "~K": [1, 0, 2]}', '{"~K": (0, 2), "¦"}')
+    found = analyze(accepted(text, "file.py", '"?L"'), "file.py").diagnostics
+    assert [item.code for item in found] == [item.code for item in analyze(PYTHON, "file.py").diagnostics]
+    other = PYTHON.replace('dyn("L")', 'dyn("¦")', 1)
+    assert completions(*placed(other, "file.py")) == []
+
+
+def test_ready_made_functions_are_proposed_and_explained() -> None:
+    body = "Map(fn=twice)"
+    analysis, offset = placed(PYTHON.replace(body, "Map(fn=step.fns.¦)"), "file.py")
+    found = {item.label: item for item in completions(analysis, offset, snippets=True)}
+    assert len(found) == 17
+    assert found["matmul_acc"].edit.text == "matmul_acc($1, $2)"
+    assert found["matmul_acc"].documentation == "The sum of `x @ w`, for Accum and Scan."
+    assert found["add"].detail == "step.fns.add(x, y=None)"
+    analysis, offset = placed(PYTHON.replace(body, "Map(fn=step.fns.matmul(T, ¦))"), "file.py")
+    shown = signature(analysis, offset)
+    assert shown is not None
+    assert (shown.label, shown.active) == ("step.fns.matmul(x, w)", 1)
+    assert [item.label for item in completions(analysis, offset)][:2] == ["T", "V"]
+    text = PYTHON.replace(body, "Map(fn=step.fns.add(T, T))")
+    for at, said in (("add(T", "`y` is of the type of `x` unless given"), ("fns.add", "Ready-made element functions")):
+        known = hover(analyze(text, "file.py"), text.index(at))
+        assert known is not None and said in known.markdown
+    for text in ("FlatMap(fn=¦)", "FlatMap(fn=step.¦)"):
+        assert next(iter(completions(*placed(PYTHON.replace(body, text), "file.py")))).label.endswith("count")
+    assert "step.fns" in [item.label for item in completions(*placed(PYTHON.replace(body, "Map(fn=¦)"), "file.py"))]

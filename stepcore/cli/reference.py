@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, colours_wanted, complain, console
@@ -48,22 +49,43 @@ def ops(name: str | None, output: str) -> int:
         else:
             _print_table(operators)
         return EXIT_CLEAN
-    lowered = {known.lower(): known for known in by_name}
-    known = lowered.get(name.removeprefix("step.").lower())
+    others = {item["name"]: item for item in _others()}
+    lowered = {known.lower(): known for known in (*others, *by_name)}
+    short = name.removeprefix("step.").lower()
+    known = lowered.get(short) or lowered.get(f"fns.{short}")
     if known is None:
-        close = nearest(name.lower(), lowered)
+        close = nearest(short, lowered)
         hint = f"did you mean {lowered[close[0]]}?" if close else "`stepsmith ops` lists them all"
         complain(f"there is no operator {name!r}; {hint}")
         return EXIT_UNUSABLE
-    facts = _facts(by_name[known])
-    print(json.dumps(facts, indent=2) if output == "json" else _page(facts))
+    found = others.get(known)
+    facts = _facts(by_name[known]) if found is None else found
+    text = _page(facts) if found is None else f"{found['usage']}\n\n{found['summary']}"
+    print(json.dumps(facts, indent=2) if output == "json" else text)
     return EXIT_CLEAN
+
+
+def _others() -> Iterator[dict[str, str]]:
+    """Yield what else stands behind ``step.``: types, sizes, markers, ready-made functions."""
+    from stepcore.ide import docs, ready_made
+
+    for made in ready_made.FACTORIES:
+        usage, summary = ready_made.call_text(made), ready_made.summary(made)
+        yield {"name": f"fns.{made}", "usage": usage, "summary": f"Writes an element function: {summary}"}
+    for known, (usage, summary) in docs.STEP_NAMES.items():
+        if known == "fns":
+            rows = (f"  {ready_made.call_text(made):<28} {ready_made.summary(made)}" for made in ready_made.FACTORIES)
+            listed = "\n".join(["Element functions, written for the types that they are given:", "", *rows])
+            yield {"name": known, "usage": usage, "summary": listed}
+        else:
+            yield {"name": known, "usage": usage, "summary": summary}
 
 
 def _facts(operator: Any) -> dict[str, Any]:
     return {
         "name": operator.__name__,
         "aliases": [*operator.aliases, *operator.published],
+        "published": [*operator.published],
         "summary": operator.summary,
         "rule": operator.rule,
         "inputs": operator.inputs.text,
@@ -96,6 +118,7 @@ def _print_table(operators: Any) -> None:
     for facts in map(_facts, operators):
         table.add_row(*(_escape(text) for text in (_call(facts), facts["rule"], facts["summary"])))
     console().print(table)
+    print("\nBesides operators: types (`stepsmith ops Tile`), sizes (`ops dyn`), ready-made functions (`ops fns`).")
 
 
 def _escape(text: str) -> str:
@@ -107,8 +130,11 @@ def _escape(text: str) -> str:
 def _page(facts: dict[str, Any]) -> str:
     lines = [f"step.{_call(facts)}", "", facts["summary"], "", f"  takes    {facts['inputs']}"]
     lines += [f"  gives    {facts['outputs']}", f"  types    {facts['rule']}"]
-    if facts["aliases"]:
-        lines.append(f"  also     {', '.join(facts['aliases'])}")
+    also = [name for name in facts["aliases"] if name not in facts["published"]]
+    if also:
+        lines.append(f"  also     {', '.join(also)}")
+    if facts["published"]:
+        lines.append(f"  published as {', '.join(facts['published'])}: read, with a hint and a fix (STEP231)")
     if facts["parameters"]:
         lines += ["", "Parameters"]
         lines += [f"  {p['name']} ({p['kind']}): {p['doc']}" for p in facts["parameters"]]

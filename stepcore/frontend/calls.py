@@ -152,8 +152,8 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         el.graph.complete = el.graph.complete and callee is not UNKNOWN
         el.suppress_unused = True
         return UNKNOWN
-    if isinstance(callee, ProgramBuiltin) and callee.name.startswith(_MADE):
-        return _factory(el, callee.name.removeprefix(_MADE), node, args)
+    if made_name := ready_made(callee):
+        return _factory(el, made_name, node, args)
     if isinstance(callee, ProgramBuiltin):
         return _BUILTINS[callee.name](el, node, args)
     if isinstance(callee, Method):
@@ -166,6 +166,13 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
     el.graph.complete = False
     el.suppress_unused = True
     return UNKNOWN
+
+
+def ready_made(value: Value) -> str:
+    """Return which of ``step.fns`` a value is, "" where it is none."""
+    if isinstance(value, ProgramBuiltin) and value.name.startswith(_MADE):
+        return value.name.removeprefix(_MADE)
+    return ""
 
 
 def _factory(el: Elaboration, name: str, node: ast.Call, args: list[Value]) -> Value:

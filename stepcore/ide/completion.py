@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from stepcore.findings.diagnostics import Edit
 from stepcore.fn import allow
 from stepcore.fn.decl import FnDecl
+from stepcore.frontend.calls import ready_made
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -21,7 +22,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.ide import declaring, members
 from stepcore.ide.analysis import Analysis
-from stepcore.ide.cursor import MARK, Cursor, cursor_at
+from stepcore.ide.cursor import MARK, Cursor, cursor_at, quoted_at
 from stepcore.ide.keys import key_completions
 from stepcore.ide.meaning import seeing
 from stepcore.ide.model import Completion, Kind
@@ -30,6 +31,8 @@ from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, Ty
 from stepcore.ops.calling import ONE_INPUT, value_text
 from stepcore.sizes.dim import Dim
 from stepcore.types import Multihot, StreamType, shape_text
+
+_NEAR: Final = 2000  # characters before a text in which its keyword stands
 
 
 def completions(
@@ -51,13 +54,22 @@ def _completions(analysis: Analysis, offset: int, snippets: bool, task: tuple[st
         keys = key_completions(analysis, offset)
         if keys is not None:
             return keys
-    cursor = cursor_at(analysis, offset, task)
+    cursor = cursor_at(analysis, offset, task) or _in_quotes(analysis, offset, task)
     if cursor is None:
         return []
     unique: dict[str, CompletionProposal] = {}
     for item in sorted(_proposals(cursor, snippets), key=lambda item: item.rank):
         unique.setdefault(item.label, item)
     return [_completion(item, cursor, number) for number, item in enumerate(unique.values())]
+
+
+def _in_quotes(analysis: Analysis, offset: int, task: tuple[str, str] | None) -> Cursor | None:
+    """Return what is around the name of a size in quotes: a key of ``sizes=``, the one text that has proposals."""
+    quoted = quoted_at(analysis.source.text, offset)
+    if quoted is None or "sizes" not in analysis.source.text[max(quoted.start - _NEAR, 0) : quoted.start]:
+        return None
+    cursor = cursor_at(analysis, offset, task, quoted)
+    return cursor if cursor is not None and declaring.wanted_at(cursor) == "drawn" else None
 
 
 def _completion(item: CompletionProposal, cursor: Cursor, number: int) -> Completion:
@@ -94,7 +106,9 @@ def _proposals(cursor: Cursor, snippets: bool) -> Iterator[CompletionProposal]:
             yield from _argument(cursor, call, name, snippets) if isinstance(call, ast.Call) else ()
         case ast.Name(), ast.Call() if node in outer.args and not _is_apply(outer):
             yield from _keywords(cursor, outer)
-            if declaring.maker_of(cursor, outer) not in DECORATORS:  # which take nothing without its name
+            if ready_made(cursor.value(outer.func)) and cursor.place == "program":
+                yield from declaring.element_types(cursor, _visible(cursor), snippets)
+            elif declaring.maker_of(cursor, outer) not in DECORATORS:  # which take nothing without its name
                 yield from _names(cursor, snippets)
         case ast.Name(), _:
             yield from _names(cursor, snippets)
@@ -114,6 +128,8 @@ def _attributes(cursor: Cursor, node: ast.Attribute, snippets: bool) -> Iterator
     path = owner.name if isinstance(owner, ModuleRef) else _dotted(node.value)
     if path == "stepcore" or (path == "step" and owner is UNKNOWN):
         yield from _members(cursor, snippets)
+    elif path == "stepcore.fns" or (path == "step.fns" and owner is UNKNOWN):
+        yield from members.ready_made(snippets)
     elif path == "stepcore.dims":
         yield from (CompletionProposal(name, Kind.SIZE, FREE) for name in allow.PREDECLARED_SYMBOLS)
     elif path in allow.NAMESPACES:
@@ -136,6 +152,12 @@ def _members(cursor: Cursor, snippets: bool) -> Iterator[CompletionProposal]:
     if cursor.place == "module":
         yield from declaring.members_at(cursor, visible, snippets)
         return
+    match cursor.nodes[1:3]:
+        case ast.keyword(arg=str(name)), ast.Call(func=func):
+            operator = operator_of(cursor.value(func))
+            param = operator.calling.by_name.get(name) if operator else None
+            if operator is not None and param is not None and param.kind is ParamKind.FN:
+                yield from members.functions(operator)
     yield from members.operators(cursor.analysis.dialect, snippets, _known(visible) if snippets else members.Known())
     yield from members.types(snippets, REST)
     yield from members.markers()
@@ -191,6 +213,7 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
             if isinstance(value, FnDecl):
                 rank = _fn_rank(cursor, operator, call, param, value)
                 yield CompletionProposal(label, Kind.FUNCTION, rank, _fn_detail(cursor, value), value.label)
+        yield from members.functions(operator, f"{declaring.module_name(_visible(cursor))}.")
         return
     if param.kind is ParamKind.MEMORY:
         for label, value in _visible(cursor):

@@ -26,6 +26,7 @@ Place: TypeAlias = Literal["program", "function", "module"]
 _MARKS: Final = (MARK, MARK + "=0", MARK + ": 0")  # a name, a keyword (names cannot stand behind one), a key
 _HEADS: Final = ("def ", "async def ", "class ", "for ", "if ", "while ", "elif ", "with ")
 _EMPTY: Final = re.compile(r"(?:(?<![=!<>:])=[ \t]*(?=[,)\]}])|(?<=[(\[])[ \t]*(?=,))")
+_QUOTED: Final = re.compile(r"""(?P<quote>["'])[?~]?\w*\Z""")
 _PAIRS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -68,20 +69,35 @@ def word_at(text: str, offset: int) -> Span:
     return Span(start, end)
 
 
-def cursor_at(analysis: Analysis, offset: int, task: tuple[str, str] | None = None) -> Cursor | None:
+def quoted_at(text: str, offset: int) -> Span | None:
+    """Return the span of the name of a size in quotes, perhaps half-typed, that holds ``offset``: ``"?L"``."""
+    start = text.rfind("\n", 0, offset) + 1
+    before = _QUOTED.search(text[start:offset])
+    if before is None:
+        return None
+    end = word_at(text, offset).end
+    end += text[end : end + 1] == before["quote"]
+    return Span(start + before.start(), end)
+
+
+def cursor_at(
+    analysis: Analysis, offset: int, task: tuple[str, str] | None = None, word: Span | None = None
+) -> Cursor | None:
     """Return what is around ``offset``; None in comments, strings, and where nothing can be made of the text.
 
-    The last one is remembered, because editors ask for proposals and for the signature at the same place.
+    ``word`` is what a proposal takes the place of, the name at ``offset`` unless given. The last one is remembered,
+    because editors ask for proposals and for the signature at the same place.
     """
     known = analysis.memo.get("cursor")
-    if known is None or known[0] != (offset, task):
-        known = analysis.memo["cursor"] = (offset, task), _look(analysis, offset, task)
+    place = offset, task, word
+    if known is None or known[0] != place:
+        word = word or word_at(analysis.source.text, offset)
+        known = analysis.memo["cursor"] = place, _look(analysis, offset, word, task)
     return cast("Cursor | None", known[1])
 
 
-def _look(analysis: Analysis, offset: int, task: tuple[str, str] | None) -> Cursor | None:
+def _look(analysis: Analysis, offset: int, word: Span, task: tuple[str, str] | None) -> Cursor | None:
     text = analysis.source.text
-    word = word_at(text, offset)
     for trial in _trials(text, word):
         if not _is_readable(analysis, word, trial):
             continue  # which is known sooner than what the whole document comes to

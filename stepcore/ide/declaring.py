@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from stepcore.fn.decl import FnDecl
+from stepcore.frontend.calls import ready_made
 from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.values import Helper, ModuleRef, TypeMaker, Value
-from stepcore.ide import members
+from stepcore.ide import drawing, members
 from stepcore.ide.cursor import Cursor
 from stepcore.ide.cut import last_name
 from stepcore.ide.model import Kind
@@ -27,23 +28,23 @@ _SIZES_AT: Final = {"Buffer": 1, "Multihot": 1, "Tile": 1}
 def declared(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[CompletionProposal]:
     """Yield what a name at module level may be, what fits its place first."""
     names = list(_names(visible))
-    wanted = _wanted(cursor)
+    wanted = wanted_at(cursor)
     if wanted == "decorator":
-        yield from members.decorators(snippets, f"{_module(visible)}.")
+        yield from members.decorators(snippets, f"{module_name(visible)}.")
     elif wanted == "annotation":
         yield from _annotations(visible, snippets)
     elif wanted == "marker":
-        prefix = _module(visible)
+        prefix = module_name(visible)
         yield from (CompletionProposal(f"{prefix}.{name}", Kind.TYPE, FITS) for name in ("Stream", "Param"))
     elif wanted == "type":
-        prefix = f"{_module(visible)}."
-        fitting = _fitting(cursor)
-        yield from (replace(item, rank=FITS) for item, value in names if isinstance(value, fitting))
-        yield from members.types(snippets, FREE, prefix, _module(visible))
+        yield from element_types(cursor, visible, snippets)
     elif wanted == "size":
         yield from (replace(item, rank=FITS) for item, value in names if isinstance(value, int | Dim))
     elif wanted == "binding":
         yield from _bindings(cursor, visible, snippets)
+    elif wanted == "drawn":
+        yield from drawing.proposals(cursor, snippets)
+        return
     elif wanted == "reference":
         yield from (replace(item, rank=FITS) for item, value in names if isinstance(value, Helper))
     elif wanted == "init":
@@ -51,20 +52,27 @@ def declared(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Complet
     yield from (item for item, _ in names)
 
 
+def element_types(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[CompletionProposal]:
+    """Yield the types that have a name, and how others are written."""
+    fitting = _fitting(cursor)
+    yield from (replace(item, rank=FITS) for item, value in _names(visible) if isinstance(value, fitting))
+    yield from members.types(snippets, FREE, f"{module_name(visible)}.", module_name(visible))
+
+
 def members_at(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[CompletionProposal]:
     """Yield what may stand behind ``step.`` outside of programs: types come before operators."""
-    wanted = _wanted(cursor)
+    wanted = wanted_at(cursor)
     if wanted == "decorator":
         yield from members.decorators(snippets)
         return
     if wanted in ("annotation", "marker"):
         yield from (CompletionProposal(name, Kind.TYPE, FITS) for name in ("Stream", "Param"))
-    yield from members.types(snippets, FITS, module=_module(visible))
+    yield from members.types(snippets, FITS, module=module_name(visible))
     yield from members.markers()
     yield from members.operators(cursor.analysis.dialect, snippets, members.Known(), REST)
 
 
-def _wanted(cursor: Cursor) -> str:
+def wanted_at(cursor: Cursor) -> str:
     """Return what stands at the cursor: its nearest place that says so."""
     inner = cursor.nodes[0]
     keyword: ast.keyword | None = None
@@ -87,11 +95,13 @@ def _wanted(cursor: Cursor) -> str:
 
 
 def _of_call(cursor: Cursor, call: ast.Call, inner: ast.AST, keyword: ast.keyword | None) -> str:
+    if ready_made(cursor.value(call.func)):
+        return "type"
     maker = maker_of(cursor, call)
     if maker == "fn" and keyword is not None:
         return {"input": "type", "output": "type", "init": "init"}.get(keyword.arg or "", "")
     if maker in ("program", "composition") and keyword is not None:
-        return {"reference": "reference", "dims": "binding"}.get(keyword.arg or "", "")
+        return {"reference": "reference", "dims": "binding", "sizes": "drawn"}.get(keyword.arg or "", "")
     if maker in TYPE_ARGUMENTS:
         at = next((place for place, item in enumerate(call.args) if item is inner), 0)
         return "size" if at == _SIZES_AT.get(maker) else "" if maker in ("Scalar", "Symbol") else "type"
@@ -122,13 +132,13 @@ def _of_annotation(cursor: Cursor, node: ast.Subscript) -> str:
     return ("marker", "type", "size")[min(at, 2)]
 
 
-def _module(visible: Named) -> str:
+def module_name(visible: Named) -> str:
     """Return the name of stepcore in the file."""
     return next((name for name, value in visible if isinstance(value, ModuleRef) and value.name == "stepcore"), "step")
 
 
 def _annotations(visible: Named, snippets: bool) -> Iterator[CompletionProposal]:
-    step = _module(visible)
+    step = module_name(visible)
     for marker, of in (("Stream", "a stream"), ("Param", "a weight")):
         label = f"Annotated[{step}.{marker}, ...]"
         text = f"Annotated[{step}.{marker}, ${{1:{step}.f32}}, ($2,)]" if snippets else f"Annotated[{step}.{marker}, "

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from stepcore.fn.decl import FnDecl
+from stepcore.frontend.calls import ready_made
 from stepcore.frontend.functions import ELEMENTS
 from stepcore.frontend.values import FnClass, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
 from stepcore.graph.ir import Port, ProgramSpec
@@ -24,7 +25,7 @@ from stepcore.ide.meaning import (
 from stepcore.ide.model import Hover
 from stepcore.ide.names.document import ROOT, Form, Member, NameSpace, Reference, names_of
 from stepcore.ide.proposals import DECORATORS
-from stepcore.ide.task_keys import DOCUMENTATION
+from stepcore.ide.task_keys import DOCUMENTATION, DRAWN
 from stepcore.ide.task_tree import task_tree
 from stepcore.sizes.dim import ANY, Dim
 from stepcore.text.span import Span
@@ -156,8 +157,8 @@ def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str |
             return docs.dtype_text(value.dtype)
         case TypeMaker(name=maker):
             return docs.step_text(maker)
-        case ModuleRef(name="stepcore"):
-            return docs.IN_SCOPE["step"]
+        case ModuleRef(name="stepcore" | "stepcore.fns"):
+            return docs.IN_SCOPE["step"] if value.name == "stepcore" else docs.step_text("fns")
         case ModuleRef():
             return _program(analysis, name)
         case FnClass(node=node):
@@ -167,9 +168,20 @@ def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str |
             return _helper(unit, name, helper)
         case bool() | int() | float() | str():
             return hover_text.code(f"{name} = {value!r}")
-    if getattr(value, "is_count", False):  # step.count, whose class is imported only by programs that name it
-        return docs.step_text("count")
-    return docs.rule(hover_text.element_text(name, value), "Element types") if isinstance(value, ELEMENTS) else None
+    return _function(value) or (
+        docs.rule(hover_text.element_text(name, value), "Element types") if isinstance(value, ELEMENTS) else None
+    )
+
+
+def _function(value: Value) -> str | None:
+    """Return what a function of stepcore is: one of ``step.fns``, or ``step.count``."""
+    ready = ready_made(value)
+    if ready:
+        from stepcore.ide.ready_made import text  # few files name one
+
+        return text(ready)
+    # The class of step.count is imported only by programs that name it.
+    return docs.step_text("count") if getattr(value, "is_count", False) else None
 
 
 def _size(analysis: Analysis, unit: DocumentUnit, name: str, value: Dim) -> str:
@@ -269,8 +281,9 @@ def _yaml(analysis: Analysis, offset: int) -> Hover | None:
             text = _type_word(word)
             return None if text is None else Hover(span, text)
     for entry in tree.entries:
-        if entry.key_span.start <= offset <= entry.key_span.end and entry.key in DOCUMENTATION:
-            text = f"{hover_text.code(f'{entry.key}:')}\n\n{DOCUMENTATION[entry.key]}"
+        known = DRAWN if entry.owner == "size" else DOCUMENTATION
+        if entry.key_span.start <= offset <= entry.key_span.end and entry.key in known:
+            text = f"{hover_text.code(f'{entry.key}:')}\n\n{known[entry.key]}"
             return Hover(entry.key_span, docs.rule(text, "Layouts" if entry.key == "layout" else "Task form"))
     return None
 

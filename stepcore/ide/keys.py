@@ -12,6 +12,7 @@ from stepcore.ide.analysis import Analysis
 from stepcore.ide.cursor import word_at
 from stepcore.ide.model import Completion, Kind
 from stepcore.ide.task_keys import DOCUMENTATION, SECTIONS
+from stepcore.ide.task_sizes import size_completions
 from stepcore.text.span import Span
 from stepcore.types import DTYPE_BYTES
 
@@ -32,6 +33,9 @@ def key_completions(analysis: Analysis, offset: int) -> list[Completion] | None:
     lines = [source.line_text(number).rstrip("\r\n") for number in range(line + 1)]
     typed = lines[line][:column]
     word = word_at(source.text, offset)
+    drawn = size_completions(analysis, offset)
+    if drawn is not None:
+        return drawn
     parents = list(_parents(lines[:line], typed))
     if any(key in _CODE_KEYS for key in parents):
         return None

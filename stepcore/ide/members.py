@@ -81,6 +81,33 @@ def markers() -> tuple[CompletionProposal, ...]:
     return tuple(CompletionProposal(name, Kind.TYPE, REST, "", STEP_NAMES[name][1]) for name in sorted(MARKERS))
 
 
+def functions(operator: type[Operator], prefix: str = "") -> Iterator[CompletionProposal]:
+    """Yield the functions of stepcore that an operator may apply; ``prefix`` is written before their names."""
+    if operator.counts:
+        usage, text = STEP_NAMES["count"]
+        yield CompletionProposal(f"{prefix}count", Kind.FUNCTION, FITS, usage, text)
+    yield CompletionProposal(f"{prefix}fns", Kind.MODULE, REST, *STEP_NAMES["fns"])
+
+
+@lru_cache(maxsize=2)
+def ready_made(snippets: bool) -> tuple[CompletionProposal, ...]:
+    """Return the ready-made functions."""
+    from stepcore.fn.factories import FACTORIES  # few files name one
+
+    return tuple(_ready_made(name, snippets) for name in FACTORIES)
+
+
+def _ready_made(name: str, snippets: bool) -> CompletionProposal:
+    from stepcore.ide import ready_made as made
+
+    wanted = [key for key, _ in made.parameters(name) if "=" not in key]
+    fields = ", ".join(f"${number}" for number, _ in enumerate(wanted, 1))
+    insert = f"{name}({fields})" if snippets else name
+    return CompletionProposal(
+        name, Kind.FUNCTION, FREE, made.call_text(name), made.summary(name), insert, snippets, asks=True
+    )
+
+
 def _operator(operator: type[Operator], snippets: bool, known: Known, rank: int) -> CompletionProposal:
     name = operator.__name__
     if not snippets:

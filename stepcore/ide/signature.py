@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
+from stepcore.frontend.calls import ready_made
 from stepcore.frontend.values import OperatorRef, OperatorValue
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.completion import operator_of
@@ -48,21 +49,28 @@ def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> CallSignature |
         calling = operator.calling
         docs = [(calling.label(param), f"{calling.kind_text(param)}. {param.doc}") for param in calling.params]
         return _signature(operator.__name__, f"{operator.summary}\n\n`{operator.rule}`", docs, inside, len(calling.own))
+    if made := ready_made(cursor.value(call.func)):
+        from stepcore.ide.ready_made import call_text, parameters, summary  # few files name one
+
+        return _by_position(call_text(made), summary(made), parameters(made), call, inside)
     name = maker_of(cursor, call)
     if name in _MAKES:
         docs = [(f"{key}=...", doc) for key, doc in DECORATORS[name].items()]
         return _signature(f"step.{name}", _MAKES[name], docs, inside, len(docs))
-    return _of_type(name, call, inside) if name in TYPE_ARGUMENTS else None
-
-
-def _of_type(name: str, call: ast.Call, inside: ast.AST) -> CallSignature:
-    """Return the signature of what makes a type: its arguments go by position."""
-    parameters = TYPE_ARGUMENTS[name]
-    active = next((at for at, item in enumerate(call.args) if item is inside), None)
-    label = f"step.{name}({', '.join(key for key, _ in parameters)})"
-    return CallSignature(
-        label, STEP_NAMES[name][1], parameters, active if active is None else min(active, len(parameters))
+    if name not in TYPE_ARGUMENTS:
+        return None
+    wanted = TYPE_ARGUMENTS[name]
+    return _by_position(
+        f"step.{name}({', '.join(key for key, _ in wanted)})", STEP_NAMES[name][1], wanted, call, inside
     )
+
+
+def _by_position(
+    label: str, text: str, parameters: tuple[tuple[str, str], ...], call: ast.Call, inside: ast.AST
+) -> CallSignature:
+    """Return the signature of what makes a type, or a function for types: its arguments go by position."""
+    active = next((at for at, item in enumerate(call.args) if item is inside), None)
+    return CallSignature(label, text, parameters, active if active is None else min(active, len(parameters)))
 
 
 def _of_apply(operator: type[Operator]) -> CallSignature:

@@ -48,3 +48,9 @@ DOCUMENTATION: Final[dict[str, str]] = {
     "init": "Makes the function a fold, `apply(state, input)`: what the state begins with (0, 1, -1 or -inf).",
     "apply": "Body of the function; returns a list with one tensor per component.",
 }
+# What `sizes` says of one size.
+DRAWN: Final[dict[str, str]] = {
+    "min": "Least value of the size in a run; 0 unless given.",
+    "max": "Greatest value of the size in a run, which also bounds memory and FIFOs.",
+    "values": DOCUMENTATION["values"],
+}

@@ -22,7 +22,7 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
 class Entry(Record):
-    """A key with its value. ``owner`` is ``task``, ``input``, ``parameter``, ``fn`` or ``output``."""
+    """A key with its value. ``owner`` is ``task``, ``size``, ``input``, ``parameter``, ``fn`` or ``output``."""
 
     owner: str
     key: str
@@ -111,12 +111,18 @@ class _Reader:
             if key.value in ("impl", "global"):
                 self._code(value, NameSpace.IMPL if key.value == "impl" else NameSpace.GLOBAL)
             elif key.value == "sizes" and isinstance(value, MapNode):
-                for name, _ in value.pairs:
+                for name, drawn in value.pairs:
                     self._size(name)
+                    self._drawn(drawn)
             elif key.value in _LISTS and isinstance(value, ListNode):
                 for number, item in enumerate(value.items):
                     if isinstance(item, MapNode):
                         self._item(_LISTS[key.value], number, item)
+
+    def _drawn(self, node: Node) -> None:
+        for key, value in node.pairs if isinstance(node, MapNode) else ():
+            if isinstance(key, ScalarNode):
+                self.tree.entries.append(Entry("size", key.value, key.span, value))
 
     def _item(self, owner: str, number: int, node: MapNode) -> None:
         fields: dict[str, Entry] = {}

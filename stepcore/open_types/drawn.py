@@ -102,6 +102,11 @@ def draw_faults(inputs: Iterable[tuple[str, StreamType]], drawn: Sequence[DrawnS
             yield DrawFault("STEP907", each.name, f"no input has a size {each.name}{there}")
 
 
+def named_sizes(inputs: Iterable[tuple[str, StreamType]]) -> list[str]:
+    """Return the named dynamic and ragged sizes of inputs, each once, in order."""
+    return list(dict.fromkeys(name for _, stream in inputs for name, _ in _named_in(stream)))
+
+
 def _named_in(stream: StreamType) -> Iterator[tuple[str, Dim | None]]:
     """Yield the named open sizes of a type, each with the number of positions outside of its dimension."""
     for index, size in enumerate(stream.shape):
@@ -113,4 +118,4 @@ def _named_in(stream: StreamType) -> Iterator[tuple[str, Dim | None]]:
             yield name, element_count(stream.shape)
 
 
-__all__ = ["DrawFault", "DrawnSize", "draw_faults", "drawn_size"]
+__all__ = ["DrawFault", "DrawnSize", "draw_faults", "drawn_size", "named_sizes"]

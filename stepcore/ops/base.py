@@ -382,6 +382,7 @@ class Operator(Record, metaclass=_Checked, kw_only=True):
     off_chip: ClassVar[OffChipUse] = OffChipUse.NOTHING
     ends_unread: ClassVar[bool] = False  # whether it is complete where nobody reads the last of its streams
     passes: ClassVar[bool] = False  # its outputs are its one input, unchanged
+    counts: ClassVar[bool] = False  # its function may be step.count
     generation: ClassVar[int] = 1  # of the language, in which it came
     calling: ClassVar[Calling]  # all of this in one; made for each class
     # What scripts do with operators; stepcore.surface, a higher layer, installs it. ``execute(op, inputs, name)`` is

@@ -74,6 +74,7 @@ def sign_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Str
     common: ClassVar[tuple[Param, ...]] = (*Operator.common, BW)
     inputs: ClassVar[Inputs] = ONE_OR_TUPLE
     pace: ClassVar[Pace | None] = Pace((Read.REPEATED,), applies=True)
+    counts: ClassVar[bool] = True
     generation: ClassVar[int] = 2
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
