@@ -31,7 +31,7 @@ ELSEWHERE: dict[str, str] = {
     "STEP410": "test_jobs.py::test_a_worker_of_another_version_is_refused",
     "STEP411": "test_sim_functional.py::test_no_reference",
     "STEP413": "test_tiles.py::test_addresses_are_tiles_of_the_memory",
-    "STEP414": "test_routed.py::test_a_result_that_depends_on_arrival_is_told",
+    "STEP414": "test_arrival.py::test_golden",
     "STEP415": "test_sim_strength.py::test_the_command_tells_in_text_and_json",
     "STEP412": "test_ragged.py::test_streams_read_in_step_need_the_same_lengths",
     "STEP417": "test_tiles.py::test_what_is_stored_is_neither_read_nor_stored_again",

@@ -125,7 +125,8 @@ def test_a_result_that_depends_on_arrival_is_told() -> None:
     ):
         program = program_of(body)
         session = Session(program.spec, seed=3)
-        found = session.against_arrival(program.typed, session.run(program.typed).outputs)
+        given = session.run(program.typed).outputs
+        found = "; ".join(each.note for each in session.against_arrival(program.typed, given))
         assert (said in found) if said else found == "", (body, found)
 
 

@@ -160,7 +160,8 @@ class Simulation:
         for info in self.programs(analysis):
             run = self._holding(runs.get(info.name), info, outdated)
             if run is not None:
-                found.extend(run_diagnostics(analysis, info.name, run.verdict))
+                arrival = () if run.result is None else run.result.arrival
+                found.extend(run_diagnostics(analysis, info.name, run.verdict, arrival))
             if run is not None and run.failure is not None:
                 error = run.failure
                 node = error.detail.get("node")

@@ -5,6 +5,7 @@ Timing never changes a verdict, and what would take long is not waited for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from stepcore.cycles.composed import (
     subjects,
     time_composition,
 )
-from stepcore.cycles.program_network import NotTimed
+from stepcore.cycles.program_network import NotTimed, OrderNotRun
 from stepcore.cycles.report import TimedFile, as_brief, as_json, memory_text, picture, summary
 from stepcore.cycles.routes import ProgramRoutes
 from stepcore.cycles.timed import time_program
@@ -40,10 +41,14 @@ STEPS: Final = 10_000_000  # of units: a few seconds at most
 
 
 class Beside(Record):
-    """The timing of one program, or the ``problem`` why there is none."""
+    """The timing of one program, or the ``problem`` why there is none.
+
+    ``order`` is what arrival decided, by node; None where that is not known of the data of the run.
+    """
 
     file: TimedFile | None = None
     problem: str = ""
+    order: Mapping[int, tuple[int, ...]] | None = None
 
     @property
     def cycles(self) -> int | None:
@@ -153,7 +158,10 @@ def beside_program(
         chip = wishes.chips.chip(config, wishes.hw)
         sized = at_dims(result, program, request.dims, request.affine)
         timed = time_program(sized, chip, budget=wishes.steps, routes=wishes.routes)
-        return Beside(TimedFile(request.path, result.program_source, timed))
+        order = timed.arrival if timed.program.routes in ("none", "run") else None  # else of other data
+        return Beside(TimedFile(request.path, result.program_source, timed), order=order)
+    except OrderNotRun as error:
+        return Beside(problem=str(error), order=error.order)
     except _UNTIMED as error:
         return Beside(problem=_reason(error))
 

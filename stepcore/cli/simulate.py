@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepcore.cli.targets import parse_target, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
+from stepcore.cli.verify import arrival_places
 from stepcore.findings.codes import about
 from stepcore.isolation import isolation_for
 from stepcore.jobdata.plain import to_plain
@@ -34,6 +35,9 @@ from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
     from stepcore.cli.beside import Beside
+
+Order: TypeAlias = Mapping[int, tuple[int, ...]]  # what arrival decided, by operator
+_MOST_RUNS: Final = 16  # of a program whose order of arrival its values decide
 
 
 def run(
@@ -70,27 +74,31 @@ def run(
             if isinstance(news, OperatorsDone):
                 update(f"simulating {text}: operator {news.operator} of {news.of}")
 
-        try:
-            result = pool.submit(
-                SIMULATE,
-                SimulateRequest(
-                    str(file.path),
-                    file.text,
-                    str(file.path.absolute()),
-                    target.program,
-                    dims=dims,
-                    seed=seed,
-                    values=values,
-                    selectors=timing,
-                ),
-                seconds=held.seconds,
-                on_progress=progress,
-                isolation=isolation_for(target.path, network=held.network),
+        def simulate(order: Order) -> SimulateResult:
+            request = SimulateRequest(
+                str(file.path),
+                file.text,
+                str(file.path.absolute()),
+                target.program,
+                dims=dims,
+                seed=seed,
+                values=values,
+                selectors=timing,
+                order={str(node): decided for node, decided in order.items()},
+            )
+            isolation = isolation_for(target.path, network=held.network)
+            return pool.submit(
+                SIMULATE, request, seconds=held.seconds, on_progress=progress, isolation=isolation
             ).result()
+
+        def time(result: SimulateResult, order: Order) -> Beside | None:
+            return _timed(file, config, result, dims, hw, order)
+
+        try:
+            result, timed = _in_order(simulate, time) if timing else (simulate({}), None)
         except JobError as error:
             complain(f"{error.place(target.path)}: {error.code} {error.message}")
             return EXIT_FINDINGS if about(error.code).ended_a_run else EXIT_UNUSABLE
-    timed = _timed(file, config, result, dims, hw) if timing else None
     if output == "json":
         found = to_plain(result)
         del found["reads"]  # for editors, which ask again when something changes
@@ -105,6 +113,28 @@ def run(
             print("\n" + "\n".join(timed.picture))
     verdict = result.verdict
     return EXIT_CLEAN if verdict is None or verdict.functional.ok else EXIT_FINDINGS
+
+
+def _in_order(
+    simulate: Callable[[Order], SimulateResult], time: Callable[[SimulateResult, Order], Beside | None]
+) -> tuple[SimulateResult, Beside | None]:
+    """Run and time a program in turns, until it ran in the order of arrival that its timing decides.
+
+    What is decided up to the first difference holds for the next run, so each run is right for longer than the one
+    before; mostly the second is right as a whole. Where the last of them is not, that is told.
+    """
+    order: Order = {}
+    runs = 0
+    while True:
+        result = simulate(order)
+        timed = time(result, order)
+        runs += 1
+        if timed is None or timed.order is None or timed.order == order:
+            return result, timed
+        if runs == _MOST_RUNS:
+            complain(f"the order of arrival was not settled in {runs} runs; values are of an order that differs late")
+            return result, timed
+        order = timed.order
 
 
 def _has_chip(config: Config, hw: str | None) -> bool:
@@ -122,7 +152,7 @@ def _has_chip(config: Config, hw: str | None) -> bool:
 
 
 def _timed(
-    file: TextFile, config: Config, result: SimulateResult, dims: dict[str, int], hw: str | None
+    file: TextFile, config: Config, result: SimulateResult, dims: dict[str, int], hw: str | None, order: Order
 ) -> Beside | None:
     from stepcore.cli.beside import TimingWishes, beside
     from stepcore.cycles.routes import ProgramRoutes
@@ -132,8 +162,9 @@ def _timed(
     request = VerifyRequest(str(file.path), file.text, place, result.program, None, dims, affine=config.affine)
     rows = {int(index): rows for index, rows in result.selectors.items()}
     levels = {int(index): levels for index, levels in result.levels.items()}
-    routes = ProgramRoutes("run", rows, levels, result.measured)
-    wishes = TimingWishes(hw, STEPS, routes if rows or levels or result.measured else None)
+    is_routed = bool(rows or levels or result.measured)
+    routes = ProgramRoutes("run" if is_routed else "none", rows, levels, result.measured, ran=order)
+    wishes = TimingWishes(hw, STEPS, routes if is_routed or order else None)
     return beside(request, config, wishes).get(result.program)
 
 
@@ -142,6 +173,8 @@ def _print(result: SimulateResult) -> None:
     print(f"{one_line(result.program)} ({one_line(result.path)}) with {sizes}, seed {result.seed}")
     for warning in result.warnings:
         complain(warning)
+    for place, found in arrival_places(result):
+        complain(f"{place}: {one_line(found.note)} ({found.code})")
     print()
     _print_streams(result.streams)
     print()

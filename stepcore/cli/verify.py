@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -17,7 +17,15 @@ from stepcore.graph.task import impl_path, task_name
 from stepcore.isolation import isolation_for
 from stepcore.jobdata.choices import AffineRule
 from stepcore.jobdata.plain import to_plain
-from stepcore.jobdata.programs import VERIFY, AffineRow, AnswerFile, VerdictRow, VerifyRequest
+from stepcore.jobdata.programs import (
+    VERIFY,
+    AffineRow,
+    AnswerFile,
+    ArrivalRow,
+    SimulateResult,
+    VerdictRow,
+    VerifyRequest,
+)
 from stepcore.jobs import Job, JobError, Limits, Pool
 from stepcore.records import Record
 from stepcore.reports.text import Paint, clean
@@ -206,7 +214,14 @@ def _verdict_text(row: VerdictRow, paint: Paint) -> str:
             lines.extend(f"              {clean(line)}" for line in more)
     if row.untested is not None:
         lines.append(f"  note:       {one_line(row.untested.note)} ({row.untested.code})")
+    lines += [f"  arrival:    {place}: {one_line(found.note)} ({found.code})" for place, found in arrival_places(row)]
     return "\n".join(lines)
+
+
+def arrival_places(row: VerdictRow | SimulateResult) -> Iterator[tuple[str, ArrivalRow]]:
+    """Yield where results depend on the order of arrival, with the place for people."""
+    for found in row.arrival:
+        yield f"{one_line(row.path)}:{found.line}:{found.column}", found
 
 
 def _affine_text(verdict: AffineRow) -> str:

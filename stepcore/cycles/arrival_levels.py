@@ -1,8 +1,9 @@
 """The lists of a run in the order that arrival decides: what lanes got there, and came first, they get otherwise here.
 
-A functional run deals in turn and merges in ascending order. Where arrival decides otherwise, the chunks are the same,
-but others of them stand in a lane, or in another order. A chunk is known by where it came from (its *key*); lanes that
-are made of the same operators make the same of it, so that its tokens in one lane are those that it had in another.
+A functional run deals in turn and merges in ascending order, or in an order that it was given. Where arrival decides
+otherwise, the chunks are the same, but others of them stand in a lane, or in another order. A chunk is known by where
+it came from (its *key*); lanes that are made of the same operators make the same of it, so that its tokens in one lane
+are those that it had in another.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from stepcore.cycles.routes import arrival_of
+from stepcore.cycles.routes import arrival_of, merged
 from stepcore.cycles.tokens import StreamTokens
 from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.ops.pace import Routing
 
 Keys: TypeAlias = list[tuple[int, int]]  # of the outermost chunks of a stream: a node or stream, and a number
-Orders: TypeAlias = tuple[list[int], list[int]]  # what a node decided in the run, and what it decides
+Orders: TypeAlias = tuple[list[int], list[int]]  # what a node decided in the run (as far as known), and decides
 
 
 class LaneMissing(Exception):
@@ -55,6 +56,7 @@ class _Chunks:
 
     def __init__(self, graph: TypedGraph, decided: Callable[[TypedNode], Orders]) -> None:
         self.graph, self.decided = graph, decided
+        self.orders: dict[int, Orders] = {}
         self.keys: dict[int, tuple[Keys, Keys]] = {}
         self.made: dict[int, Any] = {}
 
@@ -62,6 +64,7 @@ class _Chunks:
         """Take in what a node makes."""
         routes = node.op.routes
         if routes is Routing.DEALS:
+            self.orders[node.index] = self.decided(node)
             self._branches(node, node, node.outputs[:-1])
         elif routes is Routing.SPLITS:
             decider = arrival_of(self.graph, node.inputs[-1])
@@ -73,18 +76,24 @@ class _Chunks:
             self._passed(node)
 
     def _branches(self, node: TypedNode, decider: TypedNode, lanes: tuple[int, ...]) -> None:
-        orders = self.decided(decider)
+        orders = self.orders[decider.index]
         for lane, index in enumerate(lanes):
             before, now = ([(node.index, j) for j, to in enumerate(order) if to == lane] for order in orders)
             self.keys[index], self.made[index] = (before, now), ("branch", node.index)
 
     def _merged(self, node: TypedNode) -> None:
-        now = self.decided(node)[1]
+        ran, now = self.decided(node)
         chunks = [self._chunks(index, now.count(place)) for place, index in enumerate(node.inputs)]
-        before = [key for pair in chunks for key in pair[0]]  # in ascending order, as a run has them
-        left = [iter(pair[1]) for pair in chunks]
-        self.keys[node.outputs[0]] = before, [next(left[place]) for place in now]
+        was = merged(ran, [len(before) for before, _now in chunks])  # lanes had others in the run
+        self.orders[node.index] = was, now
+        self.keys[node.outputs[0]] = self._picked(was, chunks, 0), self._picked(now, chunks, 1)
         self.made[node.outputs[0]] = "merged", node.index
+
+    def _picked(self, order: list[int], chunks: list[tuple[Keys, Keys]], which: int) -> Keys:
+        left = [list(reversed(pair[which])) for pair in chunks]
+        if any(order.count(place) != len(keys) for place, keys in enumerate(left)):
+            raise LaneMissing("chunks that are merged")
+        return [left[place].pop() for place in order]
 
     def _chunks(self, index: int, count: int) -> tuple[Keys, Keys]:
         own = [(~index, number) for number in range(count)]

@@ -23,6 +23,16 @@ class NotTimed(Exception):
     """A program that has no network: an operator has no unit, or a size is not known. The message says which."""
 
 
+class OrderNotRun(NotTimed):
+    """What chunks become in the ``order`` that arrival decides, by node, the functional run does not tell: it had
+    another one. A run in this order does.
+    """
+
+    def __init__(self, message: str, order: Mapping[int, tuple[int, ...]]) -> None:
+        super().__init__(message)
+        self.order = order
+
+
 @dataclass(frozen=True, slots=True)
 class CallTerms:
     """Cycles that a call takes at least: for the bytes that come from memory, its FLOPs, the bytes that go there."""

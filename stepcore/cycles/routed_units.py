@@ -34,7 +34,8 @@ class RoutedUnits(CallWork):
         for index, levels in self.routes.levels.items():
             self._open(index, levels)
         for node in self.graph.nodes:
-            if is_free(node):  # the run dealt in turn
+            ran, arrival = (known.get(node.index, ()) for known in (self.routes.ran, self.routes.arrival))
+            if is_free(node) and ran != arrival:  # the run dealt otherwise
                 own = [str(self._type(index).shape[-1]) for index in node.outputs[:-1]]
                 for text in [text for text in self.sizes if any(name in text for name in own)]:
                     del self.sizes[text]
@@ -51,7 +52,8 @@ class RoutedUnits(CallWork):
         """Put the lists of a run into the order that arrival decides."""
 
         def decided(node: TypedNode) -> tuple[list[int], list[int]]:
-            return self._arrival(node, in_run=True), self._arrival(node)
+            ran, now = self.routes.ran.get(node.index, ()), self._arrival(node)
+            return (list(ran) if node.op.routes is Routing.ARRIVES else arrival_rows(node, ran, [len(now)])), now
 
         try:
             self.opened.update(in_order(self.graph, self.opened, decided))
@@ -87,10 +89,10 @@ class RoutedUnits(CallWork):
             sizes.insert(len(inner), counts)
             self._open(out, sizes)
 
-    def _arrival(self, node: TypedNode, *, in_run: bool = False) -> list[int]:
-        """Return which input, or lane, is next, one decision after the other; ``in_run``: those of a functional run."""
+    def _arrival(self, node: TypedNode) -> list[int]:
+        """Return which input, or lane, is next, one decision after the other."""
         outermost = [self.number(self._type(index).shape[-1]) for index in node.inputs]
-        return arrival_rows(node, () if in_run else self.routes.arrival.get(node.index, ()), outermost)
+        return arrival_rows(node, self.routes.arrival.get(node.index, ()), outermost)
 
     def _selected(self, node: TypedNode) -> Rows | None:
         """Return the branches at each position of a selector; None where every branch is taken everywhere.

@@ -41,8 +41,8 @@ class ProgramRoutes:
 
     ``levels`` are the sizes of streams in a run, by stream, innermost first, where lists of a dimension differ in
     length; ``sizes`` are those that have one value in the run, by their texts. ``arrival`` is what arrival decided, by
-    node: inputs of EagerMerge, lanes of Parallelize, one after the other; where it ends, inputs come in ascending
-    order, and lanes in turn.
+    node: inputs of EagerMerge, lanes of Parallelize, branches of Reassemble, one after the other; where it ends, inputs
+    come in ascending order, and lanes in turn. ``ran`` is the same of the run that ``rows`` and ``levels`` are from.
     """
 
     source: Source
@@ -50,6 +50,7 @@ class ProgramRoutes:
     levels: Mapping[int, SizeLevels] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     arrival: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    ran: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def selectors_of(graph: TypedGraph) -> list[int]:
@@ -71,16 +72,44 @@ def arrival_rows(node: TypedNode, arrival: Sequence[int], chunks: Sequence[int])
 
     ``chunks`` are how many each input has, of Parallelize how many there are.
     """
-    if node.op.routes is Routing.DEALS:
-        lanes, (total,) = len(node.outputs) - 1, chunks
-        known = list(arrival[:total])
-        return known + [chunk % lanes for chunk in range(len(known), total)]
+    return (
+        dealt(arrival, len(node.outputs) - 1, *chunks) if node.op.routes is Routing.DEALS else merged(arrival, chunks)
+    )
+
+
+def dealt(arrival: Sequence[int], lanes: int, chunks: int) -> list[int]:
+    """Return the lane of each of ``chunks``: ``arrival`` as far as it is known, then in turn."""
+    known = list(arrival[:chunks])
+    return known + [chunk % lanes for chunk in range(len(known), chunks)]
+
+
+def merged(arrival: Sequence[int], chunks: Sequence[int]) -> list[int]:
+    """Return the input of each chunk that comes out, of inputs that have ``chunks``: what ``arrival`` says of them,
+    then inputs in ascending order.
+    """
     left = list(chunks)
     found: list[int] = []
     for place in (*arrival, *(place for place, count in enumerate(chunks) for _ in range(count))):
         if left[place]:
             left[place] -= 1
             found.append(place)
+    return found
+
+
+def gathered(arrival: Sequence[int], rows: Rows) -> list[tuple[int, int]]:
+    """Return the position and the branch of each chunk that Reassemble takes: at each position the branches of its
+    row, as ``arrival`` says, one position after the other; the rest of them in ascending order.
+    """
+    known = iter(arrival)
+    found: list[tuple[int, int]] = []
+    for position, row in enumerate(rows):
+        left = list(row)
+        while left:
+            place = next(known, left[0])
+            if place not in left:
+                place = left[0]
+            left.remove(place)
+            found.append((position, place))
     return found
 
 

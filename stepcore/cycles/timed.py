@@ -14,7 +14,7 @@ from typing import Final
 from stepcore.check.programs import Checked
 from stepcore.cycles.network_of import network_of
 from stepcore.cycles.on_chip import KeptOnChip, kept_on_chip
-from stepcore.cycles.program_network import NotTimed, ProgramNetwork
+from stepcore.cycles.program_network import NotTimed, OrderNotRun, ProgramNetwork
 from stepcore.cycles.routes import ProgramRoutes, routes_without_run
 from stepcore.findings.diagnostics import Severity
 from stepcore.graph.ir import ProgramSpec
@@ -58,6 +58,11 @@ class Timed:
     def cycles(self) -> int | None:
         """The cycles of the run; None where it stopped."""
         return None if self.timing.waiting else self.timing.cycles
+
+    @property
+    def arrival(self) -> dict[int, tuple[int, ...]]:
+        """What arrival decided, by node (:attr:`stepcore.cycles.routes.ProgramRoutes.arrival`)."""
+        return {self.program.units[unit]: decided for unit, decided in self.timing.order.items()}
 
     @property
     def off_chip_bytes(self) -> int:
@@ -126,6 +131,7 @@ def time_program(
 
     Raises:
         NotTimed: the program has errors, an operator has no unit, a size is not known, or it would take too long.
+        OrderNotRun: ``routes`` are those of a run in another order of arrival, which does not tell enough.
     """
     if not is_timeable(checked):
         raise NotTimed(f"{checked.name} has errors: run `stepsmith check`")
@@ -162,8 +168,13 @@ def _run(
     programs: list[ProgramNetwork] = []
 
     def made(order: Order) -> Network:
-        arrival = {programs[-1].units[unit]: decided for unit, decided in order.items()}
-        programs.append(network_of(spec, graph, spec.bindings(), chip, replace(known, arrival=arrival)))
+        arrival = {programs[-1].units[unit]: decided for unit, decided in order.items()} or known.ran
+        try:
+            programs.append(network_of(spec, graph, spec.bindings(), chip, replace(known, arrival=arrival)))
+        except NotTimed as error:
+            if known.source == "run" and arrival and arrival != known.ran:
+                raise OrderNotRun(str(error), arrival) from error
+            raise
         slots = programs[-1].network.slots()
         if slots > MOST_SLOTS:
             text = f"its FIFOs hold {slots:,} tokens together, and {MOST_SLOTS:,} can be timed: give smaller depths"

@@ -22,6 +22,7 @@ from stepcore.jobdata.programs import (
 from stepcore.records import Record
 from stepcore.text.span import Span
 
+ARRIVAL: Final = "STEP414"
 UNTESTED: Final = "STEP415"
 
 

@@ -6,6 +6,7 @@ follow a program that has only moved since its run.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stepcore.findings.diagnostics import Diagnostic, Related, Severity
@@ -15,6 +16,7 @@ from stepcore.text.span import Span
 
 if TYPE_CHECKING:
     from stepcore.jobdata.programs import (
+        ArrivalRow,
         MismatchRow,
         NanOriginRow,
         Number,
@@ -41,10 +43,18 @@ def failure_diagnostics(
     return [] if unit is None else _moved(unit, _Places(unit).failure(code, message, node))
 
 
-def run_diagnostics(analysis: Analysis, program: str, verdict: VerdictRow | None) -> list[Diagnostic]:
-    """Return the findings of a run, in positions of ``analysis``; none where the program is gone."""
+def run_diagnostics(
+    analysis: Analysis, program: str, verdict: VerdictRow | None, arrival: Sequence[ArrivalRow] = ()
+) -> list[Diagnostic]:
+    """Return the findings of a run, in positions of ``analysis``; none where the program is gone.
+
+    ``arrival`` says where its results depend on the order of arrival.
+    """
     unit = analysis.program(program)
-    return [] if unit is None or verdict is None else _moved(unit, _Places(unit).verdict(verdict))
+    if unit is None or not (verdict or arrival):
+        return []
+    places = _Places(unit)
+    return _moved(unit, [*(places.verdict(verdict) if verdict else ()), *places.arrival(arrival)])
 
 
 def _moved(unit: DocumentUnit, found: list[Diagnostic]) -> list[Diagnostic]:
@@ -94,6 +104,15 @@ class _Places:
         if untested is None:
             return []
         return [Diagnostic(untested.code, self.head, untested.note, Severity.WARNING, program=self.name)]
+
+    def arrival(self, rows: Sequence[ArrivalRow]) -> list[Diagnostic]:
+        """Findings of a run whose results depend on the order of arrival, at the operators to which chunks come."""
+        there = [(row, self.graph.nodes[row.node]) for row in rows if 0 <= row.node < len(self.graph.nodes)]
+        return [
+            Diagnostic(row.code, node.op_span, row.note, Severity.WARNING, program=self.name)
+            for row, node in there
+            if node.written == row.operator
+        ]
 
     def _output(self, number: int) -> Span:
         spans = self.graph.return_spans

@@ -48,10 +48,15 @@ class VerifyRequest(Record):
 
 
 class SimulateRequest(VerifyRequest):
-    """One program; ``values`` says how many numbers of each tensor are told, ``selectors`` whether these are, too."""
+    """One program; ``values`` says how many numbers of each tensor are told, ``selectors`` whether these are, too.
+
+    ``order`` is that in which timing has chunks arrive, by the number of an operator
+    (:attr:`stepcore.cycles.routes.ProgramRoutes.arrival`); what it does not say is done in the stated order.
+    """
 
     values: int = 8
     selectors: bool = False
+    order: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 class OperatorsDone(Record):
@@ -118,8 +123,22 @@ class UntestedRow(Record):
     note: str
 
 
+class ArrivalRow(Record):
+    """STEP414: results depend on the order in which chunks arrive at the operator of ``node`` of the graph."""
+
+    code: str
+    operator: str
+    node: int
+    line: int
+    column: int
+    note: str
+
+
 class VerdictRow(Record):
-    """The verdict on one program, script or composition, with the keys that ``stepsmith verify --format json`` has."""
+    """The verdict on one program, script or composition, with the keys that ``stepsmith verify --format json`` has.
+
+    ``arrival`` says where results depend on the order of arrival, of a program that ran.
+    """
 
     task: str
     path: str
@@ -131,6 +150,7 @@ class VerdictRow(Record):
     mismatch: MismatchRow | None
     nan_origin: NanOriginRow | None
     untested: UntestedRow | None
+    arrival: tuple[ArrivalRow, ...] = ()
 
 
 class QuantityRow(Record):
@@ -195,6 +215,8 @@ class MetricsRow(Record):
 class SimulateResult(Record):
     """What a program did. ``streams`` are those of its graph, in its order; ``verdict`` is None without a reference.
 
+    ``arrival`` says where results depend on the order of arrival.
+
     For timing, and only where ``selectors`` were asked for: they have, by the number of a stream that selects, the
     branches of each position; ``levels`` has, by the number of a stream whose lists differ in length, its sizes,
     innermost first (one number, or one for each list); ``measured`` are those that only the data decide, by text.
@@ -211,6 +233,7 @@ class SimulateResult(Record):
     warnings: tuple[str, ...]
     verdict: VerdictRow | None
     reads: Reads
+    arrival: tuple[ArrivalRow, ...] = ()
     selectors: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     levels: dict[str, tuple[int | tuple[int, ...], ...]] = field(default_factory=dict)
     measured: dict[str, int] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isinf
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import torch
 from torch import Tensor
@@ -27,6 +27,7 @@ from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.layouts import LayoutError
 from stepcore.graph.typed import TypedGraph
 from stepcore.ops.base import RuleError
+from stepcore.records import Record
 from stepcore.sim.compare import compare
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
@@ -39,7 +40,9 @@ from stepcore.sizes.dim import DimError
 
 if TYPE_CHECKING:
     from stepcore.check import Checked
+    from stepcore.sim.arrival_ops import ArrivalOrder
 
+MOST_REVERSED: Final = 8  # operators whose order is reversed alone, a run each
 _NO_REFERENCE = "there is no reference to compare with; a program has reference=, a task data_transform"
 
 
@@ -58,6 +61,13 @@ class Run:
         from stepcore.sim.open_sizes import measured
 
         return measured(graph, enumerate(self.streams))
+
+
+class ArrivalMatters(Record):
+    """STEP414: results depend on the order in which chunks arrive at the operator of ``node``."""
+
+    node: int
+    note: str
 
 
 Given: TypeAlias = Callable[[torch.dtype], Mapping[str, Sequence[Tensor]]]
@@ -100,6 +110,7 @@ class Session:
         self._given = given
         self.world = self._world(dtype)
         self._precise: World | None = self.world if dtype == torch.float64 else None
+        self.order: ArrivalOrder | None = None  # in which chunks arrive in runs on these data; None: as stated
         self._strength: Strength | None = None
         self._further: list[tuple[str, World]] = []
 
@@ -312,6 +323,7 @@ class Session:
         """
         runtime = world.runtime
         runtime.begin(graph)
+        runtime.order = self.order if world in (self.world, self._precise) else None  # on other data it is another
         # Recorded calls such as torch.where(x > 0, 1.0, 0.0) make numbers of torch's default type.
         with torch.inference_mode(), world.env.default_dtype():
             try:
@@ -324,25 +336,47 @@ class Session:
             finally:
                 runtime.end()
 
-    def against_arrival(self, graph: TypedGraph, outputs: list[list[Tensor]]) -> str:
-        """Return how results differ from ``outputs`` in the reverse of the stated order of arrival; empty: nowhere.
+    def against_arrival(self, graph: TypedGraph, outputs: list[list[Tensor]] | None = None) -> list[ArrivalMatters]:
+        """Return where results differ from ``outputs`` (None: those of a run) with the reverse of the stated order.
+
+        First everything that goes by arrival is reversed at once; where that changes something, each alone.
 
         Raises:
-            SimError: see :meth:`run`.
+            SimError: the run for ``outputs`` fails, see :meth:`run`; what only the reverse order breaks is returned.
         """
-        by_arrival = [node.written for node in graph.nodes if node.op.by_arrival()]
+        by_arrival = [node for node in graph.nodes if node.op.by_arrival()]
         if not by_arrival:
-            return ""
-        runtime = self.world.runtime
-        runtime.backwards = True
+            return []
+        given = self.run(graph).outputs if outputs is None else outputs
+        together = self._reversed(graph, frozenset(node.index for node in by_arrival), given)
+        if not together:
+            return []
+        alone = by_arrival if len(by_arrival) <= MOST_REVERSED else []
+        texts = [(node, self._reversed(graph, frozenset({node.index}), given)) for node in alone]
+        found = [(node, text) for node, text in texts if text] or [(node, together) for node in by_arrival]
+        return [
+            ArrivalMatters(
+                node.index,
+                f"results depend on the order in which chunks arrive ({node.written}): in the reverse order {text}",
+            )
+            for node, text in found
+        ]
+
+    def _reversed(self, graph: TypedGraph, nodes: frozenset[int], outputs: list[list[Tensor]]) -> str:
+        """Say how results differ from ``outputs`` where chunks come to ``nodes`` in reverse; empty: not at all."""
+        from stepcore.sim.arrival_ops import ArrivalOrder  # few programs go by arrival
+
+        before = self.order
+        self.order = ArrivalOrder({} if before is None else before.decided, nodes)
         try:
             found = compare(self._run(graph, self.world, keep=False).outputs, outputs)
+        except SimError as error:
+            if about(error.code).outcome is Outcome.OUT_OF_MEMORY:
+                return ""
+            return f"the run fails: {error.message} ({error.code})"
         finally:
-            runtime.backwards = False
-        if found.ok:
-            return ""
-        which = ", ".join(dict.fromkeys(by_arrival))
-        return f"results depend on the order in which chunks arrive ({which}): in the reverse order {found.detail}"
+            self.order = before
+        return "" if found.ok else found.detail
 
     def _with_memory(self, returned: list[list[Tensor]], runtime: RuntimeImpl) -> list[list[Tensor]]:
         """Return the results in the order of the outputs: streams, and what stores left in memory."""

@@ -6,7 +6,8 @@ other the lists are sorted by length, so that at each place those that reach as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -101,33 +102,37 @@ def _steps(unit: FnUnit, values: TensorData, lengths: Lengths) -> Iterator[tuple
         yield places, descending[:active], states
 
 
+# Of bits (positions, branches): the position and the branch of each chunk that is taken; None: branches ascending.
+Taking: TypeAlias = Callable[[Tensor], "tuple[Tensor, Tensor] | None"]
+
+
 def interleaved(
-    branches: Sequence[StreamData], selector: TensorData, *, backwards: bool = False
+    branches: Sequence[StreamData], selector: TensorData, taking: Taking | None = None
 ) -> tuple[StreamData, Tensor]:
-    """Return the chunks that each position of ``selector`` takes, ascending, behind each other, and how many it takes.
+    """Return the chunks that each position of ``selector`` takes, behind each other, and how many it takes.
+
+    They are ascending unless ``taking`` says otherwise.
 
     Raises:
         SimError: STEP409 where a branch has another size than its bits, STEP412 where chunks differ in their sizes.
     """
     routes = fitting_routes(branches, selector)
     bits = selector.dense()[0] != 0
-    position, branch = (bits.flip(1) if backwards else bits).nonzero().unbind(1)
-    if backwards:
-        branch = len(branches) - 1 - branch
+    position, branch = (None if taking is None else taking(bits)) or bits.nonzero().unbind(1)
     before = torch.tensor([0, *(len(index) for index in routes.indices[:-1])]).cumsum(0)
     number = bits.cumsum(0)[position, branch] - 1
     return chunks(behind_each_other(branches), before[branch] + number), bits.sum(1)
 
 
 def reassembled(
-    branches: Sequence[StreamData], selector: TensorData, *, onehot: bool, backwards: bool = False
+    branches: Sequence[StreamData], selector: TensorData, *, onehot: bool, taking: Taking | None = None
 ) -> StreamData:
     """Return the chunks that each position of ``selector`` takes as one more dimension: ``common + [m] + [positions]``.
 
     Raises:
         SimError: as :func:`interleaved`, and STEP413 where ``onehot`` is broken.
     """
-    found, taken = interleaved(branches, selector, backwards=backwards)
+    found, taken = interleaved(branches, selector, taking)
     count: Level = Lengths(taken)
     if onehot:
         odd = (taken != 1).nonzero().flatten()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -25,6 +26,9 @@ from stepcore.sim.unit import FnUnit
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.types import Scalar, Shape, Tile, components, element_shape, join
 
+if TYPE_CHECKING:
+    from stepcore.sim.arrival_ops import ArrivalOrder
+
 
 def _open_sizes(fn: Any, bindings: Mapping[str, int]) -> list[Dim]:
     """Return the sizes in the types of a function that only a run knows."""
@@ -44,7 +48,7 @@ class RuntimeImpl:
         self._graph: TypedGraph | None = None
         self._made: list[tuple[TypedNode, Sequence[StreamData]]] = []
         self.node: int | None = None  # the operator that runs, or ran last: for messages
-        self.backwards = False  # whether what goes by arrival is done in the reverse of the stated order
+        self.order: ArrivalOrder | None = None  # in which chunks arrive; None: as stated
 
     def begin(self, graph: TypedGraph | None = None) -> None:
         """Begin a run of ``graph``, whose types name sizes that the run finds: nothing is stored yet."""
@@ -185,20 +189,21 @@ class RuntimeImpl:
         self, branches: Sequence[StreamData], selector: Regular, *, onehot: bool, by_arrival: bool = False
     ) -> StreamData:
         """See :class:`stepcore.ops.runtime.Runtime`. Raises ``SimError`` where branches do not fit."""
-        backwards = by_arrival and self.backwards
-        return ragged_ops.reassembled(branches, selector.force(), onehot=onehot, backwards=backwards)
+        order = self.order if by_arrival else None
+        taking = None if order is None else partial(order.gathered, self.node)
+        return ragged_ops.reassembled(branches, selector.force(), onehot=onehot, taking=taking)
 
     def arrive(self, streams: Sequence[StreamData]) -> Sequence[StreamData]:
         """See :class:`stepcore.ops.runtime.Runtime`. Raises ``SimError`` where chunks differ in their sizes."""
-        from stepcore.sim.arrival_ops import arrived  # few programs go by arrival
+        from stepcore.sim.arrival_ops import STATED, arrived  # few programs go by arrival
 
-        return arrived(streams, backwards=self.backwards)
+        return arrived(streams, self.order or STATED, self.node)
 
     def deal(self, data: StreamData, lanes: int, *, by_arrival: bool) -> Sequence[StreamData]:
         """See :class:`stepcore.ops.runtime.Runtime`."""
-        from stepcore.sim.arrival_ops import dealt
+        from stepcore.sim.arrival_ops import STATED, dealt
 
-        return dealt(data, lanes, backwards=by_arrival and self.backwards)
+        return dealt(data, lanes, (self.order if by_arrival else None) or STATED, self.node)
 
     def insert(self, data: StreamData, position: int, size: Level) -> StreamData:
         """See :class:`stepcore.ops.runtime.Runtime`."""

@@ -68,6 +68,7 @@ class Operator:
     dispatch: Any = None
     tape: ClassVar[list[Stream] | None] = None
     later: ClassVar[bool] = False  # whether generation 1 lacks it
+    arrivals: ClassVar[list[tuple[int, ...]] | None] = None  # what arrival decides, one application after the other
 
     def apply(self, inputs: Any = (), name: str = "") -> Any:
         """Consume the inputs, if any, and give the output stream, or a list of streams; `name` is only for people."""

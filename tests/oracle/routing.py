@@ -69,6 +69,16 @@ def _taken(branches: list[Stream], selector: Stream) -> list[list[Any]]:
     return taken
 
 
+def _as_arrived(rows: list[list[Any]], selector: Stream, order: list[int]) -> list[list[Any]]:
+    """The chunks of each position as their branches are named in ``order``, one position after the other."""
+    found = []
+    for (bits,), chunks in zip(selector.items, rows, strict=True):
+        held = dict(zip(selected(bits), chunks, strict=True))
+        found.append([held.pop(order.pop(0)) for _ in chunks])
+        require(not held, "not every branch has arrived")
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class Merge(Operator):
     """Undo a `Partition`: at each selector position fold the next chunk of every selected branch."""
@@ -123,6 +133,8 @@ class Reassemble(Operator):
         branches = _branches(first)
         selector = check_selector(second, len(branches))
         rows = _taken(branches, selector)
+        if self.order == "arrival" and self.arrivals is not None:
+            rows = _as_arrived(rows, selector, list(self.arrivals.pop(0)))
         require(not self.onehot or all(len(row) == 1 for row in rows), "onehot is broken")
         like = [*_common(branches), 1 if self.onehot else None, *selector.sizes]
         return Stream.of(nested(rows, selector.sizes), like, branches[0].element)
@@ -135,11 +147,13 @@ class EagerMerge(Operator):
     def run(self, inputs: Any) -> tuple[Stream, Stream]:
         """A list of streams -> `(data, selector)`."""
         branches = _branches(inputs)
-        lists = [chunk for stream in branches for chunk in stream.lists()]
-        data = Stream.of(lists, [*_common(branches), None], branches[0].element)
-        return data, _selector(
-            [number for number, stream in enumerate(branches) for _ in stream.lists()], len(branches)
-        )
+        waiting = [stream.lists() for stream in branches]
+        order = [number for number, chunks in enumerate(waiting) for _ in chunks]
+        if self.arrivals is not None:
+            order = list(self.arrivals.pop(0))
+        data = Stream.of([waiting[k].pop(0) for k in order], [*_common(branches), None], branches[0].element)
+        require(not any(waiting), "not every chunk has arrived")
+        return data, _selector(order, len(branches))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,10 +167,12 @@ class Parallelize(Operator):
         """A stream -> `(lanes, selector)`."""
         stream = single(inputs)
         lanes: list[list[Any]] = [[] for _ in range(self.N)]
-        for number, chunk in enumerate(stream.lists()):
-            lanes[number % self.N].append(chunk)
-        like = [*stream.sizes[:-1], None]
         chosen = [number % self.N for number in range(positions(stream.sizes[-1:]))]
+        if self.policy == "free" and self.arrivals is not None:
+            chosen = list(self.arrivals.pop(0))
+        for lane, chunk in zip(chosen, stream.lists(), strict=True):
+            lanes[lane].append(chunk)
+        like = [*stream.sizes[:-1], None]
         return [Stream.of(lane, like, stream.element) for lane in lanes], _selector(chosen, self.N)
 
 

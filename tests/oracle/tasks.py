@@ -109,9 +109,13 @@ class PreparedTask:
 
 
 def run_streams(
-    task: OracleTask, impl: str | None = None, seed: int = 42, dtype: torch.dtype = torch.float32
+    task: OracleTask,
+    impl: str | None = None,
+    seed: int = 42,
+    dtype: torch.dtype = torch.float32,
+    arrivals: list[tuple[int, ...]] | None = None,
 ) -> tuple[list[Stream], list[Stream]]:
-    """Run `impl` (the task's own by default) without its reference.
+    """Run `impl` (the task's own by default) without its reference; `arrivals` are what arrival decides, in turn.
 
     Gives the streams that operators consumed, in that order and each as often as it was consumed, and the returned
     ones. `OracleError` when the program breaks a rule.
@@ -119,7 +123,7 @@ def run_streams(
     run = _prepared(task, {}, seed, dtype)
     consumed: list[Stream] = []
     with _default_dtype(dtype):
-        returned = run.program(impl if impl is not None else task.spec["impl"], consumed)
+        returned = run.program(impl if impl is not None else task.spec["impl"], consumed, arrivals)
     return consumed, returned
 
 
@@ -150,9 +154,10 @@ class _Run:
             if isinstance(value, torch.nn.Module) or (torch.is_tensor(value) and value.is_floating_point()):
                 self.scope[name] = value.to(dtype)
 
-    def program(self, text: str, tape: list[Stream]) -> list[Stream]:
+    def program(self, text: str, tape: list[Stream], arrivals: list[tuple[int, ...]] | None = None) -> list[Stream]:
         """The streams that `impl` returns; every stream that an operator consumed is put on the tape."""
-        recording = {name: type(name, (operator,), {"tape": tape}) for name, operator in OPERATORS.items()}
+        of_run = {"tape": tape, "arrivals": arrivals}
+        recording = {name: type(name, (operator,), of_run) for name, operator in OPERATORS.items()}
         scope = {name: value for name, value in self.scope.items() if name.endswith("_value")} | self.sizes
         scope |= {"step": SimpleNamespace(**recording, count="count")}
         memory = {entry["name"]: self.data[entry["name"]].clone() for entry in self.spec.get("parameters") or []}

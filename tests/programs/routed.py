@@ -16,6 +16,13 @@ fns:
   output_dtype: Buffer(fp32, [2])
   apply: return [torch.stack([input[0], -input[0]])]
 """
+_SMALL = """\
+- func_name: small
+  input_dtype: fp32
+  output_dtype: int64
+  apply: return [torch.clamp(torch.abs(input[0]) * 3, 0, 5).to(torch.int64)]
+- {func_name: late, init: [1], input_dtype: int64, output_dtype: fp32, apply: "return [state[0] / 2 + input[0]]"}
+"""
 
 
 def routed_task(rng: Random, blocks: int = 3) -> str:
@@ -126,3 +133,36 @@ class _Maker:
         lines = "\n".join(f"  {line}" for line in [*self.lines, f"return {self.stream}"])
         outputs = f"outputs:\n- {{name: S0, dtype: fp32, dims: {dims}}}\n"
         return f"test_name: routed\ninputs:\n{''.join(self.inputs)}{_FNS}{outputs}impl: |-\n{lines}\n"
+
+
+def arriving_task(rng: Random) -> str:
+    """Return a task whose results depend on the order of arrival: merged, in free lanes, gathered as it comes.
+
+    One lane may make lists that are as long as the data in it say; the other one makes none.
+    """
+    first, second, third = (rng.randrange(1, 7) for _ in range(3))
+    slow = "Accum(fn=later, b=1).apply(step.Repeat(n={}).apply({}))"
+    lists = "step.FlatMap(fn=step.count).apply(step.Promote(b=0).apply(step.Map(fn=small).apply(lanes[1])))"
+    lines = [
+        f"E0 = step.{rng.choice(('Map(fn=half).apply(x)', slow.format(6, 'x')))}",
+        "E1, came = step.EagerMerge().apply([E0, y])",
+        "E2, E3 = step.Copy(depth=16).apply(E1)",
+        f'lanes, lane_of = step.Parallelize(N=2, policy="free", depth={rng.randrange(1, 3)}).apply(E2)',
+        f"L0 = step.{slow.format(rng.randrange(1, 9), 'lanes[0]')}",
+        f"L1 = step.{rng.choice((f'Accum(fn=late, b=1).apply({lists})', 'Map(fn=plus).apply(lanes[1])'))}",
+        "E4, origin = step.EagerMerge().apply([L1, L0])",
+        "s0, s1 = step.Copy(depth=16).apply(s)",
+        "P = step.Partition(N=2).apply((z, s0))",
+        f"Q = step.{slow.format(rng.randrange(1, 9), 'P[0]')}",
+        'E5 = step.Accum(fn=later, b=1).apply(step.Reassemble(order="arrival").apply(([Q, P[1]], s1)))',
+        "return E3, E4, E5",
+    ]
+    inputs = (("x", "fp32", first, ""), ("y", "fp32", second, ""), ("z", "fp32", third, ""))
+    given = "".join(
+        f"- {{name: {name}, dtype: {dtype}, dims: [{size}], {how or 'data_gen: torch.randn'}}}\n"
+        for name, dtype, size, how in (*inputs, ("s", '"Multihot(fp32, 2)"', third, "min: 0, max: 2"))
+    )
+    sizes = (first + second, '"?both"', third)  # a sum of what both lanes got is no number to the types
+    outputs = "".join(f"- {{name: S{k}, dtype: fp32, dims: [{size}]}}\n" for k, size in enumerate(sizes))
+    body = "\n".join(f"  {line}" for line in lines)
+    return f"test_name: arriving\ninputs:\n{given}{_FNS}{_SMALL}outputs:\n{outputs}impl: |-\n{body}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Verdict, finite, number_json
 from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.jobdata.programs import (
+    ArrivalRow,
     ComponentRow,
     Decided,
     MetricsRow,
@@ -28,13 +30,14 @@ from stepcore.jobdata.programs import (
     VerdictRow,
 )
 from stepcore.jobs import Context, JobError
+from stepcore.sim.arrival_ops import ArrivalOrder
 from stepcore.sim.decided import decided_by_data
 from stepcore.sim.functional import Run, Session
 from stepcore.sim.nested import values_of
 from stepcore.sim.ragged import StreamData
 from stepcore.sim.worker.imports import reads
 from stepcore.sim.worker.tasks import Candidate, candidates, checked_file, position, unusable, use_threads
-from stepcore.sim.worker.verify import row
+from stepcore.sim.worker.verify import arrival_of, row
 from stepcore.types import components as components_of
 from stepcore.types import dtype_of, shape_text, tensor_shapes
 
@@ -60,7 +63,20 @@ def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
         raise unusable(candidate.declarations, candidate.faults, "")
     if blocking or not candidate.checked.runnable:
         raise unusable(candidate.source, blocking, "the program has errors: run `stepsmith check`")
+    candidate.session.order = _order(request)
+    try:
+        return _simulated(request, candidate, context)
+    finally:
+        candidate.session.order = None  # the session of a task is kept
+
+
+def _order(request: SimulateRequest) -> ArrivalOrder | None:
+    return ArrivalOrder({int(node): row for node, row in request.order.items()}) if request.order else None
+
+
+def _simulated(request: SimulateRequest, candidate: Candidate, context: Context) -> SimulateResult:
     graph = candidate.checked.typed
+    errors = [d for d in candidate.checked.diagnostics if d.severity is Severity.ERROR]
     use_threads(candidate.session)
     decided = candidate.decide()
     is_compared = decided.functional.ok or about(decided.functional.code).outcome is Outcome.DIFFERENT
@@ -69,9 +85,7 @@ def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
     run, seconds = _run(candidate.session, graph, context)
     if not is_compared and sum(seconds) < _REPEAT_BELOW:  # the first run also compiles the functions
         run, seconds = _run(candidate.session, graph, context)
-    warnings = [d.message for d in errors]
-    if arrival := candidate.session.against_arrival(graph, run.outputs):
-        warnings.append(f"{arrival} (STEP414)")
+    arrival = arrival_of(candidate, decided, run)
     costs = measure(candidate.checked.spec, graph, candidate.session.bindings, run.measured_sizes(graph))
     count = request.values
     return SimulateResult(
@@ -83,9 +97,10 @@ def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
         streams=tuple(_stream(graph, i, d, count, costs.streams[i]) for i, d in enumerate(run.streams)),
         operators=tuple(_operator(candidate, graph, node, seconds[node.index], costs) for node in graph.nodes),
         metrics=_metrics(costs),
-        warnings=tuple(warnings),
-        verdict=_verdict(candidate, request.path, decided),
+        warnings=tuple(d.message for d in errors),
+        verdict=_verdict(candidate, request.path, decided, arrival),
         reads=reads(candidate.opened),
+        arrival=arrival,
         **(_for_timing(graph, run) if request.selectors else {}),
     )
 
@@ -109,9 +124,11 @@ def _of_compositions(request: SimulateRequest) -> str:
     return f"; `stepsmith verify` runs compositions as a whole ({names})" if found else ""
 
 
-def _verdict(candidate: Candidate, path: str, decided: Verdict) -> VerdictRow | None:
+def _verdict(candidate: Candidate, path: str, decided: Verdict, arrival: tuple[ArrivalRow, ...]) -> VerdictRow | None:
     verdict = candidate.examine(decided)
-    return None if about(verdict.functional.code).outcome is Outcome.NOT_COMPARED else _row(candidate, path, verdict)
+    if about(verdict.functional.code).outcome is Outcome.NOT_COMPARED:
+        return None
+    return replace(_row(candidate, path, verdict), arrival=arrival)
 
 
 def _row(candidate: Candidate, path: str, verdict: Verdict) -> VerdictRow:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
+from typing import Final
 
 from stepcore.findings.codes import Outcome, about
-from stepcore.findings.verdict import Verdict, as_row
-from stepcore.jobdata.programs import NanOriginRow, VerdictRow, VerifyRequest
+from stepcore.findings.verdict import ARRIVAL, Verdict, as_row
+from stepcore.graph.typed import TypedNode
+from stepcore.jobdata.programs import ArrivalRow, NanOriginRow, VerdictRow, VerifyRequest
 from stepcore.jobs import Context
+from stepcore.sim.functional import Run
 from stepcore.sim.worker.composed import Judged, batched, holds_composition, judged_compositions
 from stepcore.sim.worker.script import script_of, script_row
 from stepcore.sim.worker.tasks import Candidate, candidates, composition_named, position, use_threads
@@ -33,7 +36,7 @@ def verify(request: VerifyRequest, context: Context) -> tuple[VerdictRow, ...]:
         use_threads(candidate.session)
         verdict = candidate.verify()
         seconds = perf_counter() - start  # reading and checking belong to the first program
-        rows.append(row(request.path, candidate, verdict, seconds))
+        rows.append(replace(row(request.path, candidate, verdict, seconds), arrival=arrival_of(candidate, verdict)))
         start = perf_counter()
     if has_compositions:
         judged = judged_compositions(request, found)
@@ -59,6 +62,28 @@ def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> Ve
     origin = _nan_origin(candidate, verdict)
     detail = verdict.functional.detail + _place(candidate, verdict) + _first_appears(origin)
     return as_row(candidate.name, path, replace(verdict, seconds=seconds), detail, origin)
+
+
+_RAN: Final = (Outcome.DIFFERENT, Outcome.NOT_COMPARED)  # what programs come to that run to their end, but for right
+
+
+def arrival_of(candidate: Candidate, verdict: Verdict, run: Run | None = None) -> tuple[ArrivalRow, ...]:
+    """Return where results depend on the order of arrival; nothing of a program that does not run to its end.
+
+    ``run`` is one of the program, where there was one already.
+    """
+    if not verdict.functional.ok and about(verdict.functional.code).outcome not in _RAN:
+        return ()
+    if candidate.faults or not candidate.checked.runnable:
+        return ()
+    graph = candidate.checked.typed
+    found = candidate.session.against_arrival(graph, None if run is None else run.outputs)
+    return tuple(_arrival_row(candidate, graph.nodes[each.node], each.note) for each in found)
+
+
+def _arrival_row(candidate: Candidate, node: TypedNode, note: str) -> ArrivalRow:
+    line, column = position(candidate.source, node.op_span)
+    return ArrivalRow(ARRIVAL, node.written, node.index, line, column, note)
 
 
 def _place(candidate: Candidate, verdict: Verdict) -> str:
