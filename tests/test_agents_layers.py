@@ -14,7 +14,7 @@ AGENTS = [
     ["search", "experience", "torchfn"],
     ["prior", "llm", "shapes"],
     ["proposers", "runs", "improve", "report"],
-    ["jobs"],
+    ["jobs", "optimize"],
     ["worker", "cli"],
     ["ahead"],
 ]

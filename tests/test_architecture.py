@@ -37,7 +37,7 @@ LAYERS: list[list[str]] = [
     ["frontend"],
     ["check"],
     ["gate", "cycles"],
-    ["conversion", "reports"],
+    ["conversion", "reports", "rewrites"],
     ["ide"],
     ["surface"],
     [""],  # ``stepcore`` itself: what scripts import

@@ -1,4 +1,4 @@
-"""The edit that sets ``depth=`` of an operator, whatever stands around it: other parameters, comments, lines."""
+"""The edit that sets a parameter of an operator, such as ``depth=``, whatever else is written there."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ def depth_edit(text: str, operator: Span, depth: str) -> Edit:
     """Return what makes the call of ``operator``, whose name stands there in ``text``, one with ``depth=depth``.
 
     Raises:
+        NoFix: see :func:`parameter_edit`.
+    """
+    return parameter_edit(text, operator, DEPTH.name, depth)
+
+
+def parameter_edit(text: str, operator: Span, name: str, value: str) -> Edit:
+    """Return what makes the call of ``operator``, whose name stands there in ``text``, one with ``name=value``.
+
+    Raises:
         NoFix: no call stands there, or it is too long to be rewritten.
     """
     code = Embedded.whole(text[operator.start : operator.start + _LONGEST])
@@ -29,15 +38,15 @@ def depth_edit(text: str, operator: Span, depth: str) -> Edit:
         found = inner_span(code, node)
         return Span(operator.start + found.start, operator.start + found.end)
 
-    given = next((keyword for keyword in call.keywords if keyword.arg == DEPTH.name), None)
+    given = next((keyword for keyword in call.keywords if keyword.arg == name), None)
     if given is not None:
-        return Edit(place(given.value), depth)
+        return Edit(place(given.value), value)
     given_all: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     end = max((place(item).end for item in given_all), default=None)
     if end is None:
         before = place(call).end - 1
-        return Edit(Span(before, before), f"{DEPTH.name}={depth}")
-    return Edit(Span(end, end), f", {DEPTH.name}={depth}")
+        return Edit(Span(before, before), f"{name}={value}")
+    return Edit(Span(end, end), f", {name}={value}")
 
 
 def _call(text: str, name: int) -> ast.Call:

@@ -29,14 +29,17 @@ class CycleBound:
     ratio: float | None
 
 
-def bound_of(timed: Timed) -> CycleBound | None:
-    """Return the bound for a timed program; None where nobody knows how much has to move."""
+def bound_of(timed: Timed, total: int = COMPUTE) -> CycleBound | None:
+    """Return the bound for a timed program; None where nobody knows how much has to move.
+
+    ``total`` are the FLOPs per cycle of all units of the chip together.
+    """
     compulsory = compulsory_traffic(timed.spec, timed.graph, timed.spec.bindings()).value
     if compulsory is None:
         return None
     chip = timed.hardware.memory
     traffic = -(-compulsory * chip.interval // (chip.channels * chip.burst))
-    compute = -(-timed.flops // COMPUTE)
+    compute = -(-timed.flops // total)
     cycles, rules = max((traffic, "off-chip bandwidth"), (compute, "compute"))
     ratio = None if timed.cycles is None else timed.cycles / max(cycles, 1)
     return CycleBound(max(cycles, 1), rules, ratio)

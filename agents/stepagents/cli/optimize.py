@@ -1,0 +1,189 @@
+"""``stepsmith optimize``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from threading import Event
+from typing import Annotated, Final
+
+import typer
+
+from stepagents.cli.optimize_view import show, watching
+from stepagents.cli.session import interruptible
+from stepagents.optimize.candidates import Goal, OptimizeTarget
+from stepagents.optimize.outcome import Optimized
+from stepcore.cli.targets import FileTarget, find_targets, read_target
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
+from stepcore.cli.time import unusable_chip
+from stepcore.cycles.bounds import COMPUTE
+from stepcore.reports.text import clean
+from stepcore.settings.chips import Chips
+from stepcore.settings.config import Config, ConfigError, Configs
+from stepcore.settings.limits import Wishes, in_force, user_wishes
+from stepcore.system.scarce import reason_of
+from stepcore.text.files import TextFile, Unusable
+from stepcore.text.wording import one_line
+from stepcore.timing.hardware_file import HardwareError
+
+_MOST: Final = 1 << 50  # bytes, FLOPs per cycle
+
+
+class Proposer(Enum):
+    """Who proposes changes."""
+
+    SEARCH = "search"
+    LLM = "llm"
+    AUTO = "auto"
+
+
+class OptimizeFormat(Enum):
+    """Output formats of the command."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+def optimize(
+    programs: Annotated[list[str], typer.Argument(metavar="FILE[::PROGRAM]...", help="Programs, files or folders.")],
+    hw: Annotated[
+        str | None, typer.Option("--hw", metavar="NAME|FILE", help="The chip, instead of the project's.")
+    ] = None,
+    capacity: Annotated[
+        int | None,
+        typer.Option("--capacity", min=1, max=_MOST, metavar="BYTES", help="Bytes on chip, at most.",
+                     show_default="the chip's, or no limit"),
+    ] = None,
+    compute: Annotated[
+        int, typer.Option("--compute", min=1, max=_MOST, metavar="FLOPS", help="FLOPs per cycle of all units together.")
+    ] = COMPUTE,
+    goal: Annotated[
+        Goal,
+        typer.Option("--goal", help="The fewest cycles; the fewest bytes on chip without more cycles; or the front."),
+    ] = Goal.CYCLES,
+    budget_seconds: Annotated[
+        float | None,
+        typer.Option("--budget-seconds", min=0.1, max=604_800.0, metavar="S", help="Search no longer than this.",
+                     show_default="until the search ends"),
+    ] = None,
+    proposer: Annotated[Proposer, typer.Option("--proposer", help="Who proposes changes.")] = Proposer.AUTO,
+    apply: Annotated[bool, typer.Option("--apply", help="Write the best program into its file.")] = False,
+    output_format: Annotated[OptimizeFormat, typer.Option("--format", help="Output format.")] = OptimizeFormat.TEXT,
+) -> None:  # fmt: skip
+    """Make programs faster by rewrites that keep what they compute. What is shown was verified, and is never slower.
+
+    Ctrl-C keeps the best so far; the same call goes on where it ended. Exit codes: 0 all programs were optimized, or
+    are as fast as rewrites make them, 1 one has errors, stops for good or does not verify, 2 a file or an option cannot
+    be used, 130 interrupted.
+    """
+    if proposer is Proposer.LLM:
+        what = "no model proposes rewrites yet; --proposer search works offline"
+        raise typer.BadParameter(what, param_hint="--proposer")
+    run = _Run(hw, capacity, compute, goal, budget_seconds)
+    with interruptible() as stop:
+        outcomes = []
+        for outcome in run.each(programs, stop):
+            outcomes.append(outcome)
+            if apply:
+                run.apply(outcome)
+            if output_format is OptimizeFormat.TEXT:
+                show(outcome, with_diff=not apply)
+    if output_format is OptimizeFormat.JSON:
+        print(json.dumps([outcome.as_json() for outcome in outcomes], indent=2))
+    elif output_format is OptimizeFormat.HTML:
+        from stepagents.optimize.page import optimize_page
+
+        sys.stdout.write(optimize_page(outcomes))
+    if run.unusable:
+        raise typer.Exit(EXIT_UNUSABLE)
+    if stop.is_set():
+        raise typer.Exit(EXIT_INTERRUPTED)
+    raise typer.Exit(EXIT_FINDINGS if any(outcome.best is None for outcome in outcomes) else EXIT_CLEAN)
+
+
+class _Run:
+    """The programs of one call, one after the other; what cannot be used is told, and counted in ``unusable``."""
+
+    def __init__(self, hw: str | None, capacity: int | None, compute: int, goal: Goal, seconds: float | None) -> None:
+        self.hw, self.capacity, self.compute, self.goal, self.seconds = hw, capacity, compute, goal, seconds
+        self.configs, self.chips = Configs(), Chips()
+        self.unusable = 0
+
+    def each(self, texts: list[str], stop: Event) -> Iterator[Optimized]:
+        """Yield what came of each program that is meant."""
+        for target in find_targets(texts):
+            try:
+                yield from self._file(target, stop)
+            except Unusable as error:
+                self._refuse(f"{one_line(error.path)}: {error.code} {error.message}")
+            except HardwareError as error:
+                self._refuse(unusable_chip(error))
+            except ConfigError as error:
+                self._refuse(f"STEP907 the user's configuration cannot be used: {error}")
+
+    def _refuse(self, text: str) -> None:
+        complain(clean(text))
+        self.unusable += 1
+
+    def _file(self, target: FileTarget | Unusable, stop: Event) -> Iterator[Optimized]:
+        if isinstance(target, Unusable):
+            raise target
+        file, config = read_target(target, self.configs)
+        from stepcore.check import check_text
+
+        found = check_text(file.text, str(target.path), affine=config.affine, with_fixes=False).programs
+        names = [program.name for program in found if target.program in (None, program.name)]
+        if not names:
+            raise Unusable(target.path, "there is no such program here", "STEP910")
+        for name in dict.fromkeys(names):
+            if stop.is_set():
+                return
+            file, config = read_target(target, self.configs)  # --apply may have changed it
+            yield self._program(target.path, file, name, config, stop)
+
+    def _program(self, path: Path, file: TextFile, name: str, config: Config, stop: Event) -> Optimized:
+        from stepagents.optimize.proof import Judges
+        from stepagents.optimize.record import SearchRecord, record_path
+        from stepagents.optimize.run import Watch, optimized
+        from stepcore.rewrites import subject_of
+
+        chip = self.chips.chip(config, self.hw)
+        subject = subject_of(file.text, str(path), name, config.affine)
+        if subject is None:
+            return Optimized(str(path), name, chip.name, file.text, problem="it has errors: run `stepsmith check`")
+        capacity = chip.onchip.capacity if self.capacity is None else self.capacity
+        target = OptimizeTarget(chip, self.compute, capacity, self.goal)
+        limits = in_force(config, _OPEN, user_wishes())
+        order = [file.text, name, repr(chip), str(self.compute), str(capacity), self.goal.value, config.affine]
+        with (
+            SearchRecord(record_path(order)) as record,
+            Judges(subject, chip, limits) as judges,
+            watching(f"{one_line(path)}::{name}") as tell,
+        ):
+            if record.known:
+                tell(f"{record.known:,} candidates are known from before")
+            outcome = optimized(subject, target, record, judges, Watch(tell, stop.is_set, self.seconds))
+            if record.problem:
+                complain(record.problem)
+        return outcome
+
+    def apply(self, outcome: Optimized) -> None:
+        """Write the best text, unless the file was changed in the meantime."""
+        if not outcome.is_faster or outcome.best is None:
+            return
+        path = Path(outcome.path)
+        file, _config = read_target(FileTarget(path), self.configs)
+        if file.text != outcome.text:
+            self._refuse(f"{one_line(path)}: it was changed in the meantime, and is left as it is")
+            return
+        try:
+            file.write(outcome.best.text)
+        except OSError as error:
+            self._refuse(f"{one_line(path)}: STEP901 it cannot be written: {reason_of(error)}")
+
+
+_OPEN: Final = Wishes()

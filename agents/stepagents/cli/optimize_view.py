@@ -1,0 +1,69 @@
+"""How ``stepsmith optimize`` shows what it does and what came of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from difflib import unified_diff
+
+from stepagents.optimize.candidates import FasterText
+from stepagents.optimize.outcome import Optimized, brought
+from stepcore.cli.terminal import complain, waiting
+from stepcore.reports.text import clean
+from stepcore.text.wording import one_line
+
+
+@contextmanager
+def watching(name: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what a search has found so far; gives the function that is told."""
+    with waiting(f"optimizing {name}") as update:
+        yield lambda text: update(f"optimizing {name}: {one_line(text)}")
+
+
+def show(outcome: Optimized, *, with_diff: bool) -> None:
+    """Print what came of one program: before and after, the front, the steps, and the difference of the texts."""
+    name = f"{one_line(outcome.path)}::{one_line(outcome.program)}"
+    if outcome.best is None:
+        complain(f"{name}: {outcome.problem}")
+        _refused(outcome)
+        return
+    print("\n".join(map(clean, _summary(name, outcome, outcome.best))))
+    _refused(outcome)
+    if with_diff and outcome.is_faster:
+        print()
+        sys.stdout.writelines(f"{clean(line)}\n" for line in _diff(outcome, outcome.best))
+    print(flush=True)
+
+
+def _summary(name: str, outcome: Optimized, best: FasterText) -> list[str]:
+    figures, old = best.figures, outcome.old
+    before = "stopped" if old is None else f"{old.cycles:,}"
+    times = "" if old is None or old.cycles == figures.cycles else f", {old.cycles / max(figures.cycles, 1):.3g}x"
+    ratio = "" if outcome.ratio is None else f", {outcome.ratio:.3g}x of the bound ({outcome.bound_by})"
+    lines = [f"{name} on {outcome.hw}, cycles: {before} -> {figures.cycles:,}{times}{ratio}"]
+    if not best.steps:
+        lines.append("  no rewrite that was tried makes it better")
+    for number, step in enumerate(best.steps, start=1):
+        lines.append(f"  {number}. {step.sentence}: {brought(step)}")
+    lines.append(f"  {'cycles':>12}  {'on chip':>12}  {'off chip':>12}  verified: all")
+    for point in outcome.front:
+        what = point.steps[-1].sentence if point.steps else "as it was"
+        each = point.figures
+        mark = "<- best" if point is best else ""
+        lines.append(f"  {each.cycles:>12,}  {each.on_chip:>12,}  {each.off_chip:>12,}  {what} {mark}".rstrip())
+    ended = ", interrupted; the same call goes on" if outcome.interrupted else ""
+    lines.append(f"  {outcome.tried:,} candidates in {outcome.seconds:.1f} s{ended}")
+    return lines
+
+
+def _refused(outcome: Optimized) -> None:
+    for reason in outcome.refused:
+        complain(f"{one_line(outcome.program)}: {reason}")
+
+
+def _diff(outcome: Optimized, best: FasterText) -> Iterator[str]:
+    lines = unified_diff(
+        outcome.text.splitlines(), best.text.splitlines(), outcome.path, outcome.path, lineterm="", n=1
+    )
+    return iter(lines)

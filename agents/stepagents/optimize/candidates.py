@@ -1,0 +1,122 @@
+"""Candidates of the search for faster programs: texts with what they cost, and the steps that led to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from hashlib import sha256
+from typing import Final
+
+from stepcore.cycles.bounds import COMPUTE, bound_of
+from stepcore.cycles.program_network import NotTimed
+from stepcore.cycles.timed import Timed, time_program
+from stepcore.records import Record
+from stepcore.rewrites import RewriteSubject, subject_of
+from stepcore.rewrites.bandwidths import compute_used
+from stepcore.timing.hardware import Hardware
+
+STEPS: Final = 20_000_000  # of units, in one run
+FLUID_STEPS: Final = 5_000_000
+
+
+class Goal(Enum):
+    """What is wanted: the fewest cycles, the fewest bytes on chip without more cycles, or all that lies between."""
+
+    CYCLES = "cycles"
+    MEMORY = "memory"
+    FRONT = "front"
+
+
+class OptimizeTarget(Record):
+    """What programs are optimized for: a chip, FLOPs per cycle of all its units, and bytes on it (0: no limit)."""
+
+    chip: Hardware
+    compute: int = COMPUTE
+    capacity: int = 0
+    goal: Goal = Goal.CYCLES
+
+
+class Figures(Record):
+    """What a program costs on a chip: cycles, bytes on chip (None: not known) and moved, and its bound.
+
+    ``computing`` are the FLOPs per cycle of all its units.
+    """
+
+    cycles: int
+    on_chip: int
+    off_chip: int
+    computing: int
+    bound: int | None
+    bound_by: str
+
+    def is_better_than(self, other: Figures) -> bool:
+        """Whether it is no worse in cycles and bytes on chip, and better in one of them."""
+        mine, others = (self.cycles, self.on_chip), (other.cycles, other.on_chip)
+        return mine != others and self.cycles <= other.cycles and self.on_chip <= other.on_chip
+
+
+class OptimizeStep(Record):
+    """One rewrite on the way to a program: what it did, and what it brought."""
+
+    rewrite: str
+    sentence: str
+    before: Figures | None
+    after: Figures
+
+
+@dataclass(frozen=True)
+class FasterText:
+    """A program that runs to its end: its text, what it costs, and the steps from the old one to it."""
+
+    text: str
+    figures: Figures
+    steps: tuple[OptimizeStep, ...] = ()
+    subject: RewriteSubject | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def key(self) -> str:
+        """The name of its text."""
+        return key_of(self.text)
+
+
+def key_of(text: str) -> str:
+    """Return a short name of a text."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def figures_of(timed: Timed, target: OptimizeTarget) -> Figures | None:
+    """Return what a timed program costs; None where it stops, or its memory on chip is not known."""
+    if timed.cycles is None or timed.on_chip is None:
+        return None
+    bound = bound_of(timed, target.compute)
+    return Figures(
+        timed.cycles,
+        timed.on_chip,
+        timed.off_chip_bytes,
+        compute_used(timed),
+        None if bound is None else bound.cycles,
+        "" if bound is None else bound.rules,
+    )
+
+
+def timed_subject(subject: RewriteSubject, target: OptimizeTarget) -> RewriteSubject | None:
+    """Return a program with its exact timing; None where it cannot be timed."""
+    try:
+        timed = time_program(subject.checked, target.chip, budget=STEPS)
+    except NotTimed:
+        return None
+    return replace(subject, timed=timed, compute=target.compute, calls={})
+
+
+def estimate(subject: RewriteSubject, target: OptimizeTarget) -> int | None:
+    """Return about how many cycles a program takes; None where it stops, or cannot be timed."""
+    try:
+        return time_program(subject.checked, target.chip, "fluid", FLUID_STEPS).cycles
+    except NotTimed:
+        return None
+
+
+def read_again(text: str, like: RewriteSubject, target: OptimizeTarget) -> RewriteSubject | None:
+    """Return the program ``like`` as another text of its file has it, with its exact timing."""
+    made = subject_of(text, like.path, like.name, like.affine)
+    return None if made is None else timed_subject(made, target)

@@ -1,0 +1,120 @@
+"""Verification of what a search found, by the judge of `stepsmith verify`: on data of several seeds and at other sizes.
+
+All programs of the file are verified, because they may share what was rewritten; none of them may take more cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from stepagents.optimize.candidates import STEPS
+from stepcore.check import check_text
+from stepcore.cycles.program_network import NotTimed
+from stepcore.cycles.timed import time_program
+from stepcore.isolation import isolation_for
+from stepcore.jobdata.programs import VERIFY, VerdictRow, VerifyRequest
+from stepcore.jobs import Job, JobError, Limits, Pool
+from stepcore.records import Record
+from stepcore.rewrites import RewriteSubject
+from stepcore.settings.limits import InForce
+from stepcore.timing.hardware import Hardware
+
+SEEDS: Final = (42, 7, 20_011)
+_WORKERS: Final = 2
+
+
+class TextVerdict(Record):
+    """Whether a text is right; ``reason`` says why not."""
+
+    accepted: bool
+    reason: str = ""
+
+
+@dataclass
+class Judges:
+    """Verifies texts of one file. ``others`` are cycles of its other programs as they are, which must not grow."""
+
+    subject: RewriteSubject
+    chip: Hardware
+    limits: InForce
+    others: Mapping[str, int] = field(init=False)
+    bigger: Mapping[str, int] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.others = self._cycles(self.subject.text)
+        self._pool = Pool(size=_WORKERS, limits=Limits(memory=self.limits.memory << 20))
+
+    def __enter__(self) -> Judges:
+        self._pool.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.close()
+
+    def begin(self) -> TextVerdict:
+        """Verify the program as it is; where it is right at twice its sizes, what comes of it has to be so, too."""
+        found = self._verified(self.subject.text, [(seed, {}) for seed in SEEDS[:1]])
+        bigger = self._twice()
+        if found.accepted and bigger and self._verified(self.subject.text, [(SEEDS[0], bigger)]).accepted:
+            self.bigger = bigger
+        return found
+
+    def prove(self, text: str) -> TextVerdict:
+        """Verify a text on several seeds, and at other sizes where the old one was right there."""
+        slower = [name for name, cycles in self._cycles(text).items() if cycles > self.others.get(name, cycles)]
+        if slower:
+            return TextVerdict(False, f"{slower[0]}, which shares its file, would take more cycles")
+        runs: list[tuple[int, Mapping[str, int]]] = [(seed, {}) for seed in SEEDS]
+        return self._verified(text, [*runs, *([(SEEDS[0], self.bigger)] if self.bigger else [])])
+
+    def _twice(self) -> dict[str, int]:
+        """Return all sizes that may be bound otherwise, doubled."""
+        spec = self.subject.checked.spec
+        fixed, bound = dict(spec.fixed), spec.bindings()
+        return {name: 2 * bound[name] for name in sorted(spec.symbols()) if name in bound and name not in fixed}
+
+    def _verified(self, text: str, runs: list[tuple[int, Mapping[str, int]]]) -> TextVerdict:
+        path = Path(self.subject.path)
+        place, isolation = str(path.absolute()), isolation_for(path, [path], network=self.limits.network)
+        jobs: list[Job[tuple[VerdictRow, ...]]] = []
+        for seed, dims in runs:
+            program = self.subject.name if dims else None  # other programs may not stand the same sizes
+            request = VerifyRequest(str(path), text, place, program, None, dict(dims), seed, self.subject.affine)
+            jobs.append(self._pool.submit(VERIFY, request, seconds=self.limits.seconds, isolation=isolation))
+        try:
+            for job in jobs:
+                if (found := _outcome(job)) is not None:
+                    return TextVerdict(False, found)
+        finally:
+            for job in jobs:
+                job.cancel()
+        return TextVerdict(True)
+
+    def _cycles(self, text: str) -> dict[str, int]:
+        """Return the cycles of the other programs of the file, as far as they can be timed."""
+        found: dict[str, int] = {}
+        for program in check_text(text, self.subject.path, affine=self.subject.affine, with_fixes=False).programs:
+            if program.name != self.subject.name:
+                try:
+                    cycles = time_program(program, self.chip, budget=STEPS).cycles
+                except NotTimed:
+                    continue
+                if cycles is not None:
+                    found[program.name] = cycles
+        return found
+
+
+def _outcome(job: Job[tuple[VerdictRow, ...]]) -> str | None:
+    """Return why what a job verified is wrong; None where it is right."""
+    try:
+        rows = job.result()
+    except JobError as error:
+        return f"{error.code} {error.message}"
+    wrong = next((row for row in rows if not row.accepted), None)
+    if wrong is None:
+        return None if rows else "there is no program in it"
+    parts = (part.detail for part in (wrong.shape, wrong.functional, wrong.affine) if not part.ok)
+    return next(parts, "it was rejected")

@@ -1,0 +1,142 @@
+"""What a search has worked out, on disk: the same search goes on from there when it is begun again.
+
+One file for each order (the program, the chip, all that changes the outcome), one line for each result. A line that
+was cut off by a kill is dropped. What is shown is timed and verified anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from stepagents.experience.store import default_path
+from stepagents.optimize.candidates import Figures
+from stepcore.findings.diagnostics import Edit
+from stepcore.records import Record
+from stepcore.rewrites import RewriteSite
+from stepcore.system.scarce import reason_of
+from stepcore.text.span import Span
+from stepcore.version import VERSION
+
+_MOST: Final = 64 << 20  # bytes of a record that are read
+
+
+class Tried(Record):
+    """What came of a text: ``estimate`` is None where it has errors, stops or cannot be timed.
+
+    ``figures`` are those of its exact timing, where that was made and came to an end.
+    """
+
+    estimate: int | None
+    exact: bool = False
+    figures: Figures | None = None
+
+
+class SearchRecord:
+    """Results by the names of texts, in memory and, where ``path`` says so, on disk. A context manager.
+
+    ``problem`` says why nothing is kept on disk, where that fails.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._tried: dict[str, Tried] = {}
+        self._sites: dict[str, tuple[RewriteSite, ...]] = {}
+        self._file: TextIO | None = None
+        self.problem = ""
+
+    def __enter__(self) -> SearchRecord:
+        if self._path is None:
+            return self
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            if self._path.exists() and self._path.stat().st_size <= _MOST:
+                for line in self._path.read_text(encoding="utf-8", errors="replace").split("\n"):
+                    self._read(line)
+            self._file = self._path.open("a", encoding="utf-8")
+            self._file.write("\n")  # behind a line that was cut off
+        except OSError as error:
+            self.problem = f"the record of the search cannot be kept: {reason_of(error)}"
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def known(self) -> int:
+        """How many texts were tried."""
+        return len(self._tried)
+
+    def tried(self, key: str) -> Tried | None:
+        """Return what came of a text."""
+        return self._tried.get(key)
+
+    def keep(self, key: str, tried: Tried) -> None:
+        """Remember what came of a text."""
+        self._tried[key] = tried
+        plain = None if tried.figures is None else asdict(tried.figures)
+        self._write({"text": key, "estimate": tried.estimate, "exact": tried.exact, "figures": plain})
+
+    def sites(self, key: str, rewrite: str) -> tuple[RewriteSite, ...] | None:
+        """Return the sites of a rewrite in a text."""
+        return self._sites.get(f"{rewrite} {key}")
+
+    def keep_sites(self, key: str, rewrite: str, sites: Sequence[RewriteSite]) -> None:
+        """Remember the sites of a rewrite in a text."""
+        self._sites[f"{rewrite} {key}"] = tuple(sites)
+        self._write({"sites": key, "rewrite": rewrite, "found": [_plain(site) for site in sites]})
+
+    def _write(self, row: dict[str, Any]) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.write(json.dumps(row, separators=(",", ":")) + "\n")
+            self._file.flush()
+        except OSError as error:
+            self.problem, self._file = f"the record of the search cannot be kept: {reason_of(error)}", None
+
+    def _read(self, line: str) -> None:
+        with suppress(ValueError, TypeError, KeyError, RecursionError):  # cut off, or of somebody else
+            row = json.loads(line)
+            if "text" in row:
+                self._tried[str(row["text"])] = _tried(row)
+            else:
+                sites = tuple(_site(each) for each in row["found"])
+                self._sites[f"{row['rewrite']} {row['sites']}"] = sites
+
+
+def record_path(order: Sequence[str]) -> Path:
+    """Return the file of an order: the same words give the same file, another version of Stepsmith another one."""
+    digest = sha256("\0".join([VERSION, *order]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return default_path().parent / "optimize" / f"{digest}.jsonl"
+
+
+def _tried(row: dict[str, Any]) -> Tried:
+    estimate, plain = row["estimate"], row["figures"]
+    if not (estimate is None or type(estimate) is int):
+        raise ValueError("no number of cycles")
+    figures = None if plain is None else Figures(**{each.name: plain[each.name] for each in fields(_FIGURES)})
+    if figures is not None and not all(type(number) is int for number in (figures.cycles, figures.on_chip)):
+        raise ValueError("no figures")
+    return Tried(estimate, row["exact"] is True, figures)
+
+
+def _plain(site: RewriteSite) -> dict[str, Any]:
+    edits = [[edit.span.start, edit.span.end, edit.text] for edit in site.edits]
+    return {"sentence": site.sentence, "edits": edits, "params": site.params, "retiles": site.retiles,
+            "rewrite": site.rewrite}  # fmt: skip
+
+
+def _site(row: dict[str, Any]) -> RewriteSite:
+    edits = tuple(Edit(Span(int(start), int(end)), str(text)) for start, end, text in row["edits"])
+    params = tuple((str(name), str(value)) for name, value in row["params"])
+    return RewriteSite(str(row["rewrite"]), str(row["sentence"]), edits, params, row["retiles"] is True)
+
+
+_FIGURES: Final[Any] = Figures

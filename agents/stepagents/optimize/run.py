@@ -1,0 +1,105 @@
+"""One program from its text to what is shown of it: search, verification of the front, the best of what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Final
+
+from stepagents.optimize.candidates import FasterText, OptimizeTarget
+from stepagents.optimize.outcome import Optimized
+from stepagents.optimize.proof import Judges
+from stepagents.optimize.record import SearchRecord
+from stepagents.optimize.search import Search, SearchLimits, Unimprovable, best_of
+from stepcore.costs.metrics import compulsory_traffic
+from stepcore.rewrites import RewriteSubject
+
+_POINTS: Final = 8  # of the front that are verified and shown
+
+
+@dataclass(frozen=True)
+class Watch:
+    """How its user follows a search: ``tell`` takes lines, ``seconds`` are the most (None: until the search ends)."""
+
+    tell: Callable[[str], None]
+    is_stopped: Callable[[], bool]
+    seconds: float | None = None
+
+
+def optimized(
+    subject: RewriteSubject, target: OptimizeTarget, record: SearchRecord, judges: Judges, watch: Watch
+) -> Optimized:
+    """Search for faster texts of a program, and verify those on the front; what did not verify is never the best."""
+    began = monotonic()
+
+    def is_over() -> bool:
+        return watch.is_stopped() or (watch.seconds is not None and monotonic() - began > watch.seconds)
+
+    empty = Optimized(subject.path, subject.name, target.chip.name, subject.text)
+    first = judges.begin()
+    if not first.accepted:
+        return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
+    search = Search(subject, target, record, SearchLimits(is_over=is_over), _teller(watch.tell))
+    try:
+        search.run()
+    except Unimprovable as error:
+        return replace(empty, problem=str(error), seconds=monotonic() - began)
+    right, refused = _proved(search, judges, watch.tell)
+    best = best_of(right, target, search.old)
+    bounds = [each.figures for each in right if each.figures.bound is not None]
+    least = min(bounds, key=lambda each: each.bound or 0, default=None)
+    spec = subject.checked.spec
+    return replace(
+        empty,
+        old=None if search.old is None else search.old.figures,
+        best=best,
+        front=right,
+        bound=None if least is None else least.bound,
+        bound_by="" if least is None else least.bound_by,
+        compulsory=compulsory_traffic(spec, subject.graph, spec.bindings()).value,
+        seconds=monotonic() - began,
+        tried=search.spent,
+        refused=refused,
+        interrupted=watch.is_stopped(),
+        problem="" if best is not None else "nothing that runs to its end was verified",
+    )
+
+
+def _teller(tell: Callable[[str], None]) -> Callable[[FasterText], None]:
+    def told(candidate: FasterText) -> None:
+        figures = candidate.figures
+        ratio = f", {figures.cycles / figures.bound:.3g}x of the bound" if figures.bound else ""
+        last = f": {candidate.steps[-1].sentence}" if candidate.steps else ""
+        tell(f"{figures.cycles:,} cycles{ratio}{last}")
+
+    return told
+
+
+def _proved(search: Search, judges: Judges, tell: Callable[[str], None]) -> tuple[Sequence[FasterText], list[str]]:
+    """Verify the front, the best first; return what is right, and why the others are not shown.
+
+    Where a point is wrong, what it had beaten may come back: the program as it is was right from the beginning.
+    """
+    right: list[FasterText] = []
+    refused: list[str] = []
+    for number, candidate in enumerate(search.archive.front):
+        if len(right) == _POINTS:
+            break
+        tell(f"verifying {number + 1} of {len(search.archive.front)}")
+        if candidate is search.old:
+            right.append(candidate)
+            continue
+        proof = judges.prove(candidate.text)
+        if proof.accepted:
+            right.append(candidate)
+        else:
+            steps = "; ".join(step.sentence for step in candidate.steps)
+            refused.append(f"{candidate.figures.cycles:,} cycles, not verified ({steps}): {proof.reason}")
+    if (
+        search.old is not None
+        and search.old not in right
+        and not any(each.figures.cycles <= search.old.figures.cycles for each in right)
+    ):
+        right.append(search.old)
+    return right, refused

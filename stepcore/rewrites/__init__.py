@@ -1,0 +1,19 @@
+"""Rewrites of programs that keep what they compute, and change how fast they are; each is a module of this package.
+
+A rewrite finds sites in a typed graph and says what it does there as edits of the file's text, so that names, comments
+and layout stay; :func:`applied` checks the new text like any other. See ``docs/rewrites.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stepcore.rewrites.bandwidths import Bandwidths
+from stepcore.rewrites.base import Rewrite
+from stepcore.rewrites.depths import Depths
+from stepcore.rewrites.subject import RewriteSite, RewriteSubject, applied, subject_of
+from stepcore.rewrites.tile_sizes import TileSizes
+
+REWRITES: Final[tuple[Rewrite, ...]] = (TileSizes(), Bandwidths(), Depths())
+
+__all__ = ["REWRITES", "Rewrite", "RewriteSite", "RewriteSubject", "applied", "subject_of"]

@@ -1,0 +1,140 @@
+"""A program that is rewritten: its text, the typed graph that checking gives, and, where somebody asked, its cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from stepcore.check.files import CheckResult, check_text, program_faults
+from stepcore.check.programs import Checked
+from stepcore.cycles.bounds import COMPUTE
+from stepcore.cycles.timed import Timed, is_timeable
+from stepcore.findings.diagnostics import Edit, apply_edits
+from stepcore.graph.ir import ProgramSpec
+from stepcore.graph.typed import TypedGraph, TypedNode
+from stepcore.jobdata.choices import AffineRule
+from stepcore.records import Record
+from stepcore.rewrites.calls import WrittenCall, written_call
+from stepcore.text.span import Span
+
+
+class RewriteSite(Record):
+    """A place where a rewrite applies: ``edits`` of the file's text, and ``sentence``, what they do, for people.
+
+    ``params`` are the parameters of the rewrite by name. ``retiles``: what the program returns may be cut into other
+    tiles, with the same numbers in the same order.
+    """
+
+    rewrite: str
+    sentence: str
+    edits: tuple[Edit, ...]
+    params: tuple[tuple[str, str], ...] = ()
+    retiles: bool = False
+
+
+@dataclass(frozen=True)  # without slots: what is derived is kept
+class RewriteSubject:
+    """One program of a file, without errors. ``timed`` is its run on a chip where the cycles are known.
+
+    ``compute`` are the FLOPs per cycle that all units of the chip may have together.
+    """
+
+    result: CheckResult
+    checked: Checked
+    affine: AffineRule = "strict"
+    timed: Timed | None = None
+    compute: int = COMPUTE
+    calls: dict[int, WrittenCall | None] = field(default_factory=dict, compare=False)  # by node, those looked at
+
+    @property
+    def text(self) -> str:
+        """The text of the file."""
+        return self.result.program_source.text
+
+    @property
+    def path(self) -> str:
+        """The file, as its user knows it."""
+        return self.result.source.path
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self.checked.name
+
+    @property
+    def graph(self) -> TypedGraph:
+        """The program's graph."""
+        return self.checked.typed
+
+    def call(self, node: TypedNode) -> WrittenCall | None:
+        """Return how a node is written: ``step.Op(...).apply(...)``; None where it is not written like that."""
+        if node.index not in self.calls:
+            self.calls[node.index] = written_call(self.text, node)
+        return self.calls[node.index]
+
+    @cached_property
+    def heads(self) -> Mapping[Span, list[TypedNode]]:
+        """The nodes by the place of their operator: one text gives several in loops and helpers."""
+        found: dict[Span, list[TypedNode]] = {}
+        for node in self.graph.nodes:
+            found.setdefault(node.op_span, []).append(node)
+        return found
+
+    @cached_property
+    def consumers(self) -> Mapping[int, TypedNode]:
+        """The node that consumes each stream; what is returned or dropped has none."""
+        return {index: node for node in self.graph.nodes for index in node.inputs}
+
+    def producer(self, stream: int) -> TypedNode | None:
+        """Return the node that makes a stream; None for an input."""
+        found = self.graph.streams[stream].producer
+        return None if found is None else self.graph.nodes[found]
+
+    @property
+    def module(self) -> str:
+        """How the program spells the language: ``step.`` where operators are attributes of it, else nothing."""
+        for node in self.graph.nodes:
+            name = self.text[node.op_span.start : node.op_span.end]
+            if name.endswith(f".{node.written}"):
+                return name.removesuffix(node.written)
+        return ""
+
+
+def subject_of(text: str, path: str, program: str, affine: AffineRule = "strict") -> RewriteSubject | None:
+    """Return the program ``program`` of a file; None where it has errors, or there is none."""
+    result = check_text(text, path, affine=affine, with_fixes=False)
+    found = [each for each in result.programs if each.name == program]
+    if len(found) != 1 or not is_timeable(found[0]) or program_faults(result, found[0]):
+        return None
+    return RewriteSubject(result, found[0], affine)
+
+
+def applied(subject: RewriteSubject, site: RewriteSite) -> RewriteSubject | None:
+    """Return the program with a rewrite applied, checked again; None where it has errors or another interface."""
+    text = apply_edits(subject.text, list(site.edits))
+    if text == subject.text:
+        return None
+    made = subject_of(text, subject.path, subject.name, subject.affine)
+    if made is None or not _fits(subject.checked.spec, made.checked.spec, retiles=site.retiles):
+        return None
+    return replace(made, compute=subject.compute)
+
+
+def _fits(before: ProgramSpec, after: ProgramSpec, *, retiles: bool) -> bool:
+    """Whether two programs take and give the same: what is given may be cut otherwise only where a rewrite says so."""
+    same = (
+        before.inputs == after.inputs
+        and before.parameters == after.parameters
+        and (before.fixed, before.defaults, before.drawn) == (after.fixed, after.defaults, after.drawn)
+        and before.reference == after.reference
+        and len(before.outputs or ()) == len(after.outputs or ())
+    )
+    if not same:
+        return False
+    pairs = zip(before.outputs or (), after.outputs or (), strict=True)
+    return all(
+        (one.name, one.layout, one.memory) == (other.name, other.layout, other.memory)
+        and (retiles or one.type == other.type)
+        for one, other in pairs
+    )

@@ -1,0 +1,198 @@
+"""`stepsmith optimize`: the search is deterministic and resumes, what it shows is verified and never slower."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+import stepagents.optimize.proof
+from stepagents.cli.optimize import optimize
+from stepagents.optimize.archive import Archive
+from stepagents.optimize.candidates import FasterText, Figures, Goal, OptimizeTarget
+from stepagents.optimize.record import SearchRecord, record_path
+from stepagents.optimize.search import Search, SearchLimits, best_of
+from stepcore.rewrites import subject_of
+from stepcore.timing.hardware import PRESETS
+from warm import Lent
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+KEYS = [
+    "path", "program", "hw", "verified", "cycles_before", "cycles", "bound", "bound_by", "on_chip_bytes",
+    "off_chip_bytes", "compulsory_bytes", "seconds", "front", "steps",
+]  # fmt: skip
+STOPS = """\
+from typing import Annotated
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.fn(input=step.f32, output=step.f32, init=[0])
+def add(state, input):
+    return [state[0] + input[0]]
+
+
+@step.fn(input=(step.f32, step.f32), output=step.f32)
+def divide(input):
+    return [input[0] / input[1]]
+
+
+def reference(x):
+    return x / x.sum(1, keepdim=True)
+
+
+@step.program(reference=reference, dims={M: 6, N: 8}, data={"x": "torch.rand"})
+def shares(x: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    whole, row = step.Copy().apply(x)  # a row waits for its sum
+    total = step.Repeat(n=M).apply(step.Accum(fn=add, b=1).apply(whole))
+    return step.Map(fn=divide).apply((row, total))
+"""
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Records in a folder of the test, and warm workers."""
+    monkeypatch.setenv("STEPSMITH_STORE", str(tmp_path / "store" / "experience.sqlite3"))
+    monkeypatch.setattr(stepagents.optimize.proof, "Pool", Lent)
+    yield
+
+
+def run(*words: str) -> tuple[int, str]:
+    """Run the command; its exit code and what it printed."""
+    app = Typer()
+    app.command()(optimize)
+    done = CliRunner().invoke(app, list(words))
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+def rows(*words: str) -> list[dict[str, Any]]:
+    """What the command prints as JSON."""
+    code, output = run(*words, "--format", "json")
+    assert code == 0, output
+    found: list[dict[str, Any]] = json.loads(output)
+    return found
+
+
+def test_the_tiled_expert_beats_the_best_published_point() -> None:
+    (row,) = rows(str(EXAMPLES / "swiglu_tiles.py"), "--hw", "validation")
+    assert list(row) == KEYS
+    assert (row["program"], row["verified"], row["bound"], row["cycles_before"]) == ("expert", True, 6656, 27502)
+    assert row["cycles"] < 9275
+    cycles = [27502, *(step["cycles"] for step in row["steps"])]
+    assert cycles == sorted(cycles, reverse=True)
+    assert cycles[-1] == row["cycles"] == min(point["cycles"] for point in row["front"])
+
+
+def test_a_program_that_stops_is_cured_and_its_file_keeps_all_else(tmp_path: Path) -> None:
+    path = tmp_path / "stops.py"
+    path.write_text(STOPS)
+    (row,) = rows(str(path), "--apply")
+    assert row["cycles_before"] is None
+    assert row["cycles"] is not None
+    assert row["steps"][0]["brought"].startswith("it runs to its end")
+    before, after = STOPS.split("\n"), path.read_text().split("\n")
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    assert changed
+    assert all("# a row waits" in new or "depth=" in new for _, new in changed)
+    again = rows(str(path))[0]
+    assert again["cycles_before"] == again["cycles"] == row["cycles"]
+    assert again["steps"] == []
+
+
+def test_a_wrong_program_is_not_optimized(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text(STOPS.replace("x / x.sum", "2 * x / x.sum"))
+    code, output = run(str(path))
+    assert code == 1
+    assert "not right as it is" in output
+
+
+def test_what_does_not_verify_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "sums.py"
+    path.write_text((EXAMPLES / "rms_norm.py").read_text())
+    none = stepagents.optimize.proof.TextVerdict(False, "refused by the test")
+    monkeypatch.setattr(stepagents.optimize.proof.Judges, "prove", lambda _judges, _text: none)
+    code, output = run(str(path), "--apply")
+    assert code == 0
+    assert "refused by the test" in output
+    assert path.read_text() == (EXAMPLES / "rms_norm.py").read_text()
+
+
+def searched(record: SearchRecord, candidates: int) -> Search:
+    """A search for the tiled expert with so many candidates."""
+    path = EXAMPLES / "swiglu_tiles.py"
+    subject = subject_of(path.read_text(), str(path), "expert")
+    assert subject is not None
+    search = Search(subject, OptimizeTarget(PRESETS["validation"]), record, SearchLimits(candidates))
+    search.run()
+    return search
+
+
+def test_a_search_is_deterministic_and_goes_on_where_it_was_killed(tmp_path: Path) -> None:
+    with SearchRecord() as nothing:
+        whole = searched(nothing, 30)
+    path = tmp_path / "record.jsonl"
+    with SearchRecord(path) as record:
+        searched(record, 10)
+        known = record.known
+    path.write_text(path.read_text() + '{"text": "cut off by a ki')
+    with SearchRecord(path) as record:
+        assert record.known == known > 0
+        resumed = searched(record, 30)
+    assert resumed.archive.front == whole.archive.front
+    assert record_path(["a", "b"]) != record_path(["ab", ""])
+
+
+def test_limits_of_a_chip_hold() -> None:
+    found = rows(str(EXAMPLES / "swiglu_tiles.py"), "--hw", "validation", "--capacity", "900000", "--compute", "40000")
+    assert found[0]["on_chip_bytes"] <= 900_000
+    assert found[0]["cycles"] < 27502
+
+
+def test_the_archive_keeps_what_nothing_beats() -> None:
+    archive = Archive()
+    figures = Figures(100, 50, 10, 1, 10, "compute")
+    points = [(100, 50), (90, 60), (120, 40), (95, 70), (80, 60), (80, 60)]
+    kept = [
+        archive.add(FasterText(str(number), replace(figures, cycles=cycles, on_chip=on_chip)))
+        for number, (cycles, on_chip) in enumerate(points)
+    ]
+    assert kept == [True, True, True, False, True, False]
+    assert [(each.figures.cycles, each.figures.on_chip) for each in archive.front] == [(80, 60), (100, 50), (120, 40)]
+    old = FasterText("old", replace(figures, cycles=110))
+    chip = PRESETS["paper"]
+    for goal, capacity, wanted in ((Goal.CYCLES, 0, 80), (Goal.MEMORY, 0, 100), (Goal.CYCLES, 55, 100)):
+        best = best_of(archive.front, OptimizeTarget(chip, capacity=capacity, goal=goal), old)
+        assert best is not None
+        assert best.figures.cycles == wanted
+
+
+def test_the_page_stands_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / "stops.py"
+    path.write_text(STOPS)
+    code, page = run(str(path), "--format", "html")
+    assert code == 0
+    assert page.startswith("<!doctype html>")
+    assert "<script" not in page
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
+    assert "nothing stops" in page
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["--proposer", "llm"], "no model proposes rewrites yet"),
+    (["--hw", "none"], "no chip is called"),
+])  # fmt: skip
+def test_what_cannot_be_used_is_told(tmp_path: Path, words: list[str], said: str) -> None:
+    path = tmp_path / "stops.py"
+    path.write_text(STOPS)
+    code, output = run(str(path), *words)
+    assert code == 2
+    assert said in output
