@@ -7,7 +7,8 @@ was checked and is complete also those of types, and one that is affine that of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from stepcore.check.programs import Checked
 from stepcore.findings.diagnostics import Severity
@@ -17,6 +18,11 @@ from stepcore.graph.typed import TypedGraph, faults
 from stepcore.open_types.uses import takes_any
 from stepcore.ops import BY_NAME
 from stepcore.ops.base import Operand, ParamKind, TypingContext
+from stepcore.ops.counting import CountFn
+
+_EXACT: Final[Mapping[ParamKind, type | tuple[type, ...]]] = {
+    ParamKind.FN: (FnDecl, CountFn), ParamKind.INDICES: tuple,
+}  # fmt: skip
 
 
 def operators(graph: Graph | TypedGraph) -> Iterator[str]:
@@ -31,7 +37,7 @@ def operators(graph: Graph | TypedGraph) -> Iterator[str]:
         if node.params and {**op.calling.defaults, **node.params} != {**op.param_values(), **_declared(node.params)}:
             yield f"{node.written} says one thing twice: {node.params} and {op.param_values()}"
         for param, value in zip(op.calling.params, op.param_values().values(), strict=True):
-            exact = {ParamKind.FN: FnDecl, ParamKind.INDICES: tuple}.get(param.kind, object)
+            exact = _EXACT.get(param.kind, object)
             is_left_out = value is None and op.calling.is_default(param.name, value)
             if not is_left_out and (not param.kind.accepts(value) or not isinstance(value, exact)):
                 yield f"{param.name} of {node.written} is {value!r}"
@@ -53,6 +59,7 @@ def types(graph: TypedGraph, bindings: dict[str, int]) -> Iterator[str]:
     for node in graph.nodes:
         given = [Operand(graph.streams[index].type, stream=index) for index in node.inputs]
         found = tuple(graph.streams[index].type for index in node.outputs)
+        context.making = node.outputs
         if node.op.infer(given, context) != found:
             yield f"{node.written} cannot have results of the types {', '.join(map(str, found))}"
 
@@ -81,4 +88,7 @@ def assert_valid(checked: Checked) -> None:
     assert (list(consumption(typed)) == []) == (checked.affine_count == 0)
     outputs = checked.spec.outputs
     if outputs is not None and not errors & {"STEP213", "STEP214", "STEP215"}:
-        assert [len(typed.streams[index].type.shape) for index in typed.returns] == [len(o.type.shape) for o in outputs]
+        returned = [output for output in outputs if not output.memory]
+        assert [len(typed.streams[index].type.shape) for index in typed.returns] == [
+            len(o.type.shape) for o in returned
+        ]

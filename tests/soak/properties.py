@@ -7,8 +7,10 @@ from random import Random
 
 from joined_programs import boundaries
 from programs import GADGETS, generate, impl_text, reusing, task_text
+from programs.generation2 import generation2_task
 from programs.ragged import ragged_task
 from ragged_chains import run_chain
+from test_generation2_programs import assert_holds
 from test_ide_boundaries import GROUPS, check_cuts, name_of, opened
 from test_properties_affine import assert_fixes_converge
 from test_properties_simulator import assert_agrees
@@ -47,6 +49,18 @@ def ragged(order: Order, report: Report) -> None:
         run_chain(seed)
         text = ragged_task(Random(seed), STEPS // 2)
         _raises(lambda: beside_the_oracle(text), text)
+
+    _each(order, report, case)
+
+
+def generation2(order: Order, report: Report) -> None:
+    """Programs of generation 2: streams and sizes are those of the slow interpreter, both file forms give the program
+    back, and a Copy that was taken away is the one finding.
+    """
+
+    def case(seed: int) -> None:
+        text = generation2_task(seed)
+        _raises(lambda: assert_holds(text), text)
 
     _each(order, report, case)
 
