@@ -15,6 +15,7 @@ from stepagents.search.options import Counters
 from stepagents.search.routing import Branch, Merges
 from stepagents.search.running import FAILURES, MoveRunner
 from stepagents.search.space import Space
+from stepagents.search.tiles import side_by_side
 from stepagents.search.values import Values
 from stepcore.fn.decl import FnDecl
 from stepcore.ops.flatten import Flatten
@@ -137,8 +138,8 @@ class Branching:
             inner = SearchStep((Promote(b=1),), (ref,), "Promote")
             (kind,), (data,) = self._runner.apply(inner)
             promoted = SearchStream(-1, kind, data, inner, 0, ref.cost, ref.uses, move="Promote")
-            (kind,), (data,) = self._runner.join(RepeatRef(), (single, promoted))
             repeat = SearchStep((RepeatRef(),), (single, promoted), "RepeatRef")
+            (kind,), (data,) = self._runner.join(repeat)
             whole = SearchStep(
                 (Flatten(L=(1,)),), (SearchStream(-1, kind, data, repeat, 0, cost, move="RepeatRef"),), "RepeatRef"
             )
@@ -149,14 +150,20 @@ class Branching:
 
     def _merge_with(self, item: SearchStream, branch: Branch) -> None:
         """Queue the merges that a new stream of a branch makes possible."""
+        if self._space.tiles and _is_onehot(branch.selector):
+            columns = self._merges.enter(item, branch, str(item.element), item.cost)
+            if columns is not None:
+                self._next_merge(None, branch.selector, best_first([columns], self._costs("further argument")))
         for fn in self._space.merges.get(item.element, ()):
-            columns = self._merges.enter(item, branch, fn, item.cost + self._values.merge_cost(item, branch, fn))
+            columns = self._merges.enter(
+                item, branch, fn.func_name, item.cost + self._values.merge_cost(item, branch, fn)
+            )
             if columns is not None:
                 combinations = best_first([columns], self._costs("further argument"))
                 self._next_merge(fn, branch.selector, combinations)
 
     def _next_merge(
-        self, fn: FnDecl, selector: SearchStream, combinations: Iterator[tuple[float, tuple[SearchStream, ...]]]
+        self, fn: FnDecl | None, selector: SearchStream, combinations: Iterator[tuple[float, tuple[SearchStream, ...]]]
     ) -> None:
         following = next(combinations, None)
         if following is None:
@@ -167,16 +174,23 @@ class Branching:
             self._next_merge(fn, selector, combinations)
             self._merge(fn, selector, items, at)
 
-        self._push(cost + self._costs("Merge"), take)
+        self._push(cost + self._costs("Reassemble" if fn is None else "Merge"), take)
 
-    def _merge(self, fn: FnDecl, selector: SearchStream, items: tuple[SearchStream, ...], cost: float) -> None:
+    def _merge(self, fn: FnDecl | None, selector: SearchStream, items: tuple[SearchStream, ...], cost: float) -> None:
         self._counters.candidates += 1
+        ops, name = ((Merge(fn=fn),), "Merge") if fn is not None else (side_by_side(items[0].shape[:-1]), "Reassemble")
+        step = SearchStep(ops, (*items, selector), name)
         try:
-            types, columns = self._runner.join(Merge(fn=fn), (*items, selector))
+            types, columns = self._runner.join(step)
         except FAILURES:
             return
-        step = SearchStep((Merge(fn=fn),), (*items, selector), "Merge")
-        self._keep_all(step, types, columns, cost, tuple(dict.fromkeys((*_united(step.args), fn.func_name))))
+        used = () if fn is None else (fn.func_name,)
+        self._keep_all(step, types, columns, cost, tuple(dict.fromkeys((*_united(step.args), *used))))
+
+
+def _is_onehot(selector: SearchStream) -> bool:
+    """Return whether each position of a selector names one branch in all data sets."""
+    return all(bool(((data.dense()[0] != 0).sum(-1) == 1).all()) for data in selector.data)
 
 
 def _united(items: Sequence[SearchStream]) -> tuple[str, ...]:

@@ -103,6 +103,10 @@ class CostModel:
         draw = random.Random(seed)
         return replace(self, table={key: cost * math.exp(draw.gauss(0.0, sigma)) for key, cost in self.table.items()})
 
+    def widened(self, table: Mapping[Key, float]) -> CostModel:
+        """Return the model with costs of further moves, which the others' are not measured by."""
+        return replace(self, table={**table, **self.table})
+
     def tempered(self, share: float) -> CostModel:
         """Return the model with the cost of every operator moved by ``share`` towards their geometric mean."""
         logs = [math.log(cost) for key, cost in self.table.items() if len(key) == 1 and _is_operator(key, cost)]

@@ -28,7 +28,7 @@ def moves(outputs: Sequence[SearchStream]) -> list[tuple[str, str]]:
 
     def visit(item: SearchStream) -> None:
         if item.step is not None and id(item.step) not in seen:
-            seen[id(item.step)] = (item.step.move, item.step.args[0].move)
+            seen[id(item.step)] = (item.step.move, item.step.args[0].move if item.step.args else "memory")
             for arg in item.step.args:
                 visit(arg)
 
@@ -62,9 +62,11 @@ class _Builder:
         if ops and isinstance(ops[0], Partition):
             *data, selector = args
             return self._node(ops[0], [self._zipped(data), selector])
-        if ops and isinstance(ops[0], Map | Merge | RepeatRef):
+        if ops and (isinstance(ops[0], Map | Merge | RepeatRef) or type(ops[0]).__name__ == "Reassemble"):
             results = self._node(ops[0], args)
             ops = ops[1:]
+        elif not args:
+            results, ops = self._node(ops[0], []), ops[1:]
         else:
             results = [self._zipped(args)]
         for op in ops:

@@ -20,6 +20,7 @@ from stepagents.search.options import Counters, Features
 from stepagents.search.running import FAILURES, MoveRunner
 from stepagents.search.space import MAX_RANK, Space, common_suffix, has_selector
 from stepagents.search.taught import taught
+from stepagents.search.tiles import are_cut, loads, tile_moves
 from stepagents.search.unary import Move, layout_moves
 from stepagents.search.values import Values
 from stepcore.fn.decl import FnDecl
@@ -112,8 +113,14 @@ class Engine:
         for position, port in enumerate(self.space.spec.inputs):
             data = [world.inputs[position] for world in self.worlds]
             self._keep(SearchStream(next(self._items), port.type, data, None, 0, 0.0, source=position))
+        for load in loads(self.space):
+            step = SearchStep((load,), (), "LinearOffChipLoad")
+            self._push(self.costs("LinearOffChipLoad"), partial(self._read, step))
         for goal in self.space.goals:
             self._meet_at(goal.shape)
+
+    def _read(self, step: SearchStep, at: float) -> None:
+        self._carry_out(step, at, ())
 
     def _push(self, cost: float, move: Callable[[float], None]) -> None:
         if cost < inf:
@@ -168,7 +175,9 @@ class Engine:
         key = (item.type, item.move)
         layouts = self._layouts.get(key)
         if layouts is None:
-            moves = layout_moves(item, self.space, self.costs)
+            moves = [*layout_moves(item, self.space, self.costs)]
+            if self.space.tiles:
+                moves += tile_moves(item, self.space, self.costs)
             layouts = self._layouts[key] = list(taught(moves, item, self.space, self.costs))
         for cost, name, ops in layouts:
             total = item.cost + self._earned.corrected(name, cost)
@@ -208,8 +217,10 @@ class Engine:
         """Return whether a tensor of the reference has these stream sizes in some order."""
         if any(is_open(size) for size in shape):
             return False
-        wanted = Counter(self.space.bound(shape))
-        return any(not wanted - Counter(sizes) for sizes in self._values.anchors.shapes)
+        sizes, shapes = self.space.bound(shape), self._values.anchors.shapes
+        if self.space.tiles:  # which may hold a part of each axis
+            return any(are_cut(sizes, axes) for axes in shapes)
+        return any(not Counter(sizes) - Counter(axes) for axes in shapes)
 
     def _meet_at(self, target: Shape) -> None:
         if len(self._joins) < _MAX_TARGETS and len(target) <= MAX_RANK:

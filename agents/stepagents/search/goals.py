@@ -12,6 +12,7 @@ from stepagents.search.broadcast import inserted, insertion_ops
 from stepagents.search.items import SearchStep, SearchStream, embeddings, is_open, joined, parts
 from stepagents.search.joins import EmbeddedStream
 from stepagents.search.space import Space
+from stepagents.search.tiles import read_again
 from stepcore.sim.world import World
 from stepcore.types import Shape, StreamType
 
@@ -90,6 +91,12 @@ class Goals:
 def placed(place: EmbeddedStream, target: Shape, space: Space) -> SearchStream:
     """Return the stream brought to the shape ``target``; itself where it has it."""
     item = place.item
+    if item.step is not None and not item.step.args and item.shape != target:
+        load = read_again(item.step.ops[0], place.positions, target)
+        again = inserted(item.data, place.positions, space.bound(target))
+        step = SearchStep((load,), (), item.move)
+        kind = StreamType(item.element, target)
+        return SearchStream(-1, kind, again, step, 0, item.cost, item.uses, move=item.move)
     ops = insertion_ops(item.element, place.positions, target)
     assert ops is not None, "what cannot be brought to the shape is no candidate"
     if not ops:

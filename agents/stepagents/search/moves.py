@@ -129,6 +129,9 @@ class Moves:
     # Moves ------------------------------------------------------------------------------------------------------------
 
     def _note(self, node: TypedNode) -> None:
+        if not node.inputs or not node.outputs:  # memory off chip is read or written
+            self._made.update((i, MadeStream(i, self._type(i), node.op_name)) for i in node.outputs)
+            return
         before = self._placeholder(node)
         last = self._graph.nodes[self._ends[node.index]] if node.index in self._ends else node
         taken = self._components((before or node).inputs if node.op_name != "Merge" else node.inputs[:1])

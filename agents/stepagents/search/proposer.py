@@ -18,6 +18,7 @@ from stepagents.search.options import Counters, Features
 from stepagents.search.portfolio import run_in_turns
 from stepagents.search.sizes import small_sizes
 from stepagents.search.space import Space
+from stepagents.search.tiles import TILE_COSTS
 from stepcore.findings.errors import SimError
 from stepcore.graph.task import TaskFile
 from stepcore.records import Record
@@ -123,7 +124,8 @@ class _Search:
             features, may_go_on = options.features, self._may_go_on
             return Engine(space, worlds, costs, features, self._propose, may_go_on, options.seed, counters, adaptive)
 
-        solved = run_in_turns(make, options.costs, counters, alone=not options.features.portfolio)
+        costs = options.costs.widened(TILE_COSTS) if space.tiles else options.costs
+        solved = run_in_turns(make, costs, counters, alone=not options.features.portfolio)
         self._outcome.candidates += counters.candidates
         self._outcome.streams += counters.streams
         self._spent = Counters(self._outcome.candidates, self._outcome.streams)

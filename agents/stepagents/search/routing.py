@@ -85,9 +85,9 @@ class Merges:
     def __init__(self) -> None:
         self._choices: dict[tuple[int, str, Shape], list[Choices[SearchStream]]] = {}
 
-    def enter(self, item: SearchStream, branch: Branch, fn: FnDecl, cost: float) -> list[Column[SearchStream]] | None:
-        """Add a candidate; returns the columns of the combinations that it makes possible, None while some lack."""
-        key = (branch.selector.index, fn.func_name, item.shape[:-1])
+    def enter(self, item: SearchStream, branch: Branch, by: str, cost: float) -> list[Column[SearchStream]] | None:
+        """Add a candidate of a merge ``by`` a function; returns the columns that it allows, None while some lack."""
+        key = (branch.selector.index, by, item.shape[:-1])
         columns = self._choices.setdefault(key, [Choices() for _ in range(branch.count)])
         ready = [
             Column([(cost, item.index, item)]) if number == branch.number else choices.column()

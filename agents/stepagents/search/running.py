@@ -35,17 +35,17 @@ class MoveRunner:
         self._dialect = dialect
 
     def apply(self, step: SearchStep) -> tuple[tuple[StreamType, ...], list[list[Any]]]:
-        """Run operators in a row on streams that are zipped first."""
-        types: tuple[StreamType, ...] = (_zipped_type(step.args),)
+        """Run operators in a row on streams that are zipped first, or on none: a load begins with memory off chip."""
+        types: tuple[StreamType, ...] = (_zipped_type(step.args),) if step.args else ()
         for op in step.ops:
-            types = self._types(op, [Operand(types[0])])
+            types = self._types(op, [Operand(kind) for kind in types[:1]])
         columns: list[list[Any]] = [[] for _ in types]
         for number, world in enumerate(self.worlds):
             runtime: Any = world.runtime
             with torch.inference_mode(), world.env.default_dtype():
-                values: Any = (_zipped(runtime, step.args, number),)
+                values: Any = (_zipped(runtime, step.args, number),) if step.args else ()
                 for op in step.ops:
-                    values = op.run(runtime, [values[0]])
+                    values = op.run(runtime, list(values[:1]))
                 _note(columns, values)
         return types, columns
 
@@ -62,14 +62,19 @@ class MoveRunner:
                 _note(columns, op.run(runtime, [_zipped(runtime, args, number), selector.data[number]]))
         return types, columns
 
-    def join(self, op: Operator, items: Sequence[SearchStream]) -> tuple[Any, list[list[Any]]]:
-        """Run an operator that takes several streams as they are: Merge, RepeatRef."""
-        types = self._types(op, [Operand(item.type) for item in items])
+    def join(self, step: SearchStep) -> tuple[Any, list[list[Any]]]:
+        """Run an operator that takes several streams as they are (Merge, RepeatRef), then others on its result."""
+        types = self._types(step.ops[0], [Operand(item.type) for item in step.args])
+        for op in step.ops[1:]:
+            types = self._types(op, [Operand(types[0])])
         columns: list[list[Any]] = [[] for _ in types]
         for number, world in enumerate(self.worlds):
             runtime: Any = world.runtime
             with torch.inference_mode(), world.env.default_dtype():
-                _note(columns, op.run(runtime, [item.data[number] for item in items]))
+                values = step.ops[0].run(runtime, [item.data[number] for item in step.args])
+                for op in step.ops[1:]:
+                    values = op.run(runtime, [values[0]])
+                _note(columns, values)
         return types, columns
 
     def _types(self, op: Operator, operands: Sequence[Operand]) -> tuple[StreamType, ...]:

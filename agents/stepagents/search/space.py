@@ -12,7 +12,7 @@ from stepcore.graph.ir import ProgramSpec
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim
-from stepcore.types import Buffer, Element, Multihot, Shape, StreamType, STuple, element_shape
+from stepcore.types import Buffer, Element, Multihot, Shape, StreamType, STuple, Tile, element_shape
 
 MAX_RANK: Final = 6
 
@@ -22,8 +22,8 @@ class Space:
     """Static facts about one task.
 
     ``wanted`` are the components that some function takes or that an output holds; ``by_input`` groups the functions
-    by what they take (components as Zip joins them); ``sizes`` are all sizes that the task's types name. ``dialect`` is
-    whose operators moves are made of.
+    by what they take (components as Zip joins them); ``sizes`` are all sizes that the task's types name. ``tiles``
+    says whether tiles are wanted. ``dialect`` is whose operators moves are made of.
     """
 
     spec: ProgramSpec
@@ -36,6 +36,7 @@ class Space:
     goals: list[StreamType] = field(default_factory=list)
     merges: dict[Element, list[FnDecl]] = field(default_factory=dict)
     routes: bool = False
+    tiles: bool = False
 
     @staticmethod
     def of(spec: ProgramSpec, bindings: dict[str, int], dialect: Dialect = GENERATION_1) -> Space:
@@ -60,6 +61,7 @@ class Space:
         space.sizes |= {quotient.divisor for size in list(space.sizes) for quotient in size.quotients()}
         space.wanted |= _opened(space.wanted)
         space.routes = _has_selectors(spec)
+        space.tiles = any(isinstance(element, Tile) for element in space.wanted)
         return space
 
     def bound(self, sizes: Iterable[Dim]) -> tuple[int, ...]:
