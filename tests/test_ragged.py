@@ -97,11 +97,14 @@ def test_chunks_that_are_folded_together_need_the_same_lengths() -> None:
     assert caught.value.code == "STEP409"
 
 
-def test_buffers_of_one_stream_have_one_size() -> None:
-    with pytest.raises(SimError, match="of one size in each run") as caught:
-        counting((lengths(2, 3), 2)).into_element(1, F32)
-    assert caught.value.code == "STEP412"
-    assert counting((lengths(2, 2), 2)).into_element(1, F32).sizes == (2,)
+def test_buffers_that_differ_in_size_are_taken_out_again_and_nothing_else() -> None:
+    for each in (lengths(2, 3), lengths(2, 2)):
+        stream = counting((each, 2))
+        buffers = stream.into_element(1, F32)
+        assert buffers.sizes == (2,) and lists(buffers.out_of_element(1, F32)) == lists(stream)
+        with pytest.raises(SimError, match="only Streamify reads them") as caught:
+            runtime().zip([buffers, buffers])
+        assert caught.value.code == "STEP412"
 
 
 def test_onehot_is_held() -> None:

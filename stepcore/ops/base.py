@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import fields
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self, TypeAlias, TypeVar, dataclass_transform
@@ -162,9 +162,15 @@ class TypingContext:
 
         return at(size, self.origin(selector), branch, element_count(selector.type.shape))
 
+    def element_at(self, element: Element, selector: Operand, branch: int) -> Element:
+        """Return ``element`` as ``branch`` gets it: of buffers that differ in size, it gets some."""
+        return _with_ragged(element, lambda size: self.at(size, selector, branch))
+
     def rejoined(self, branches: Sequence[Operand], selector: Operand) -> Sequence[Operand]:
         """Return ``branches`` as ``selector`` joins them: a ragged ``X@(s, i)`` inside of branch ``i`` is ``X``."""
-        if not any(size.is_ragged for branch in branches for size in branch.type.shape[:-1]):
+        if not any(size.is_ragged for branch in branches for size in branch.type.shape[:-1]) and not any(
+            _ragged_buffers(branch.type.element) for branch in branches
+        ):
             return branches
         from stepcore.sizes.kinds import rejoined
 
@@ -172,7 +178,8 @@ class TypingContext:
         for number, branch in enumerate(branches):
             *common, last = branch.type.shape
             shape = (*(rejoined(size, name, number) for size in common), last)
-            found.append(Operand(StreamType(branch.type.element, shape), branch.name, branch.stream))
+            element = _with_ragged(branch.type.element, partial(rejoined, selector=name, branch=number))
+            found.append(Operand(StreamType(element, shape), branch.name, branch.stream))
         return found
 
     def length(self, function: str, operand: Operand, most: Dim, *, varies: bool = True) -> Dim:
@@ -271,6 +278,17 @@ class TypingContext:
             return size.bind(self.bindings)
         except DimError as error:
             raise RuleError("STEP211", str(error)) from error
+
+
+def _ragged_buffers(element: Element) -> bool:
+    return isinstance(element, Buffer) and any(size.is_ragged for size in element.shape)
+
+
+def _with_ragged(element: Element, changed: Callable[[Dim], Dim]) -> Element:
+    """Return ``element`` with other ragged sizes of its buffers."""
+    if not isinstance(element, Buffer) or not _ragged_buffers(element):
+        return element
+    return Buffer(element.element, tuple(changed(size) if size.is_ragged else size for size in element.shape))
 
 
 def with_types(fn: FnLike, input: Element, output: Element) -> FnLike:

@@ -27,7 +27,8 @@ class Bufferize(Operator):
     )
     details: ClassVar[str] = (
         "Where T is already Buffer(U, s), the result is Buffer(U, s + shape[:a]). One dimension must stay: to buffer "
-        "all of them, Promote first. Streamify is the way back. Tuples are refused: bufferize before Zip."
+        "all of them, Promote first. Streamify is the way back, and all that reads buffers of a ragged size. Tuples "
+        "are refused: bufferize before Zip."
     )
     example: ClassVar[str] = """\
 from typing import Annotated
@@ -92,7 +93,7 @@ def softmax_rows(
         """Read the same tensor with its innermost stream dimensions as part of the element."""
         data = inputs[0]
         given: Sequence[object] = data.sizes[: self.a]
-        # A ragged size, which lists of one length may have in a run, is 0 here: nobody reads it from the data.
+        # A ragged size is 0 here: nobody reads it from the element, the data know how long each buffer is.
         sizes = [size if isinstance(size, int) else 0 for size in given]
         return (data.into_element(self.a, self._buffer(data.element, as_shape(sizes))),)
 

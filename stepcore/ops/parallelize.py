@@ -94,7 +94,8 @@ def square_in_lanes(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[ste
         own = ctx.result(selector, self.N)
         lanes = (
             StreamType(
-                stream.element, (*(ctx.at(size, own, lane) for size in stream.shape[:-1]), ctx.routed(own, lane))
+                ctx.element_at(stream.element, own, lane),
+                (*(ctx.at(size, own, lane) for size in stream.shape[:-1]), ctx.routed(own, lane)),
             )
             for lane in range(self.N)
         )

@@ -103,7 +103,7 @@ def route(
         is_plain = not any(size.is_ragged for size in common)
         return tuple(
             StreamType(
-                data.element,
+                ctx.element_at(data.element, operands[1], branch),
                 (
                     *(common if is_plain else [ctx.at(size, operands[1], branch) for size in common]),
                     ctx.routed(operands[1], branch),

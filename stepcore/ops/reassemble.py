@@ -85,9 +85,10 @@ def count_routes(
         need_choice("Reassemble", self.params[0], self.order)
         *branches, selector = operands
         need_selector(selector, len(branches), ctx, len(branches))
-        common = common_of(ctx.rejoined(branches, selector), ctx)
+        rejoined = ctx.rejoined(branches, selector)
+        common = common_of(rejoined, ctx)
         taken = Dim.of(1) if self.onehot else ctx.chosen(selector, len(branches))
-        return (StreamType(branches[0].type.element, (*common, taken, *selector.type.shape)),)
+        return (StreamType(rejoined[0].type.element, (*common, taken, *selector.type.shape)),)
 
     def by_arrival(self) -> bool:
         """Return whether it depends on what is there first."""

@@ -8,7 +8,7 @@ operators do inside of that dimension is done by the code for regular streams, o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -100,20 +100,12 @@ class RaggedData:
         return _apart(self, position, sizes)
 
     def into_element(self, count: int, element: Element) -> StreamData:
-        """See :class:`stepcore.ops.runtime.Data`.
-
-        Raises:
-            SimError: STEP412 for a buffer whose size differs from position to position.
-        """
+        """See :class:`stepcore.ops.runtime.Data`; a ragged dimension becomes the outermost one of buffers."""
         if count < len(self.packed.sizes):
             return self.like(self.packed.into_element(count, element))
-        whole = regular(self, count)
-        if whole is None:
-            text = f"the buffers of a stream are of one size in each run, and these lists have {self.outer[0]} elements"
-            raise SimError("STEP412", text)
-        return whole.into_element(count, element)
+        return RaggedBuffers(self, count, element)
 
-    def out_of_element(self, count: int, element: Element) -> RaggedData:
+    def out_of_element(self, count: int, element: Element) -> StreamData:
         """See :class:`stepcore.ops.runtime.Data`."""
         return self.like(self.packed.out_of_element(count, element))
 
@@ -136,6 +128,67 @@ class RaggedData:
         return RaggedData(split, (first.times(times), *self.outer[1:]))
 
 
+class RaggedBuffers(RaggedData):
+    """Buffers whose outermost size differs from position to position, as the stream that they were made of.
+
+    ``count`` of its innermost dimensions are in the buffers. Streamify takes them out again, and whole buffers are
+    copied, repeated and routed; what reads elements as tensors of one shape is refused (STEP412).
+    """
+
+    __slots__ = ("count", "whole")
+
+    def __init__(self, whole: StreamData, count: int, element: Element) -> None:
+        self.whole, self.count, self.element = whole, count, element
+        self.sizes = whole.sizes[count:]
+
+    if not TYPE_CHECKING:  # to whoever asks for them these are refused, not absent
+
+        @property
+        def packed(self) -> Regular:
+            """Nothing: there are no tensors of one shape."""
+            text = "the buffers of this stream differ in size, so only Streamify reads them"
+            raise SimError("STEP412", f"{text}: functions, Zip, folds and stores take buffers of one size")
+
+        outer = packed
+
+    @property
+    def components(self) -> Sequence[Tensor]:
+        """The tensors of the values in all buffers."""
+        return self.whole.components
+
+    def around(self, whole: StreamData) -> RaggedBuffers:
+        """Return the buffers of another stream."""
+        return RaggedBuffers(whole, self.count, self.element)
+
+    def force(self) -> RaggedBuffers:
+        """Return the same with materialized values."""
+        return self.around(self.whole.force())
+
+    def dense(self) -> list[Any]:
+        """Return each component as nested lists, down to those in the buffers."""
+        return self.whole.dense()
+
+    def insert_dim(self, position: int, size: int) -> RaggedBuffers:
+        """See :class:`stepcore.ops.runtime.Data`."""
+        return self.around(self.whole.insert_dim(position + self.count, size))
+
+    def merge_dims(self, first: int, last: int) -> RaggedBuffers:
+        """See :class:`stepcore.ops.runtime.Data`."""
+        return self.around(self.whole.merge_dims(first + self.count, last + self.count))
+
+    def split_dim(self, position: int, sizes: Sequence[int]) -> RaggedBuffers:
+        """See :class:`stepcore.ops.runtime.Data`."""
+        return self.around(self.whole.split_dim(position + self.count, sizes))
+
+    def into_element(self, count: int, element: Element) -> RaggedBuffers:
+        """See :class:`stepcore.ops.runtime.Data`; the buffers grow."""
+        return RaggedBuffers(self.whole, self.count + count, element)
+
+    def out_of_element(self, count: int, element: Element) -> StreamData:
+        """See :class:`stepcore.ops.runtime.Data`; what was in buffers before these lists were is taken out, too."""
+        return self.whole.out_of_element(count - self.count, element) if count > self.count else self.whole
+
+
 StreamData: TypeAlias = "Regular | RaggedData"
 
 
@@ -149,6 +202,8 @@ def arranged(packed: Regular, levels: Levels) -> StreamData:
 
 def split(data: StreamData, sizes: Sequence[Level]) -> StreamData:
     """Return data whose outermost dimension is taken apart into ``sizes``. May raise ``SimError`` STEP412."""
+    if isinstance(data, RaggedBuffers):
+        return data.around(split(data.whole, sizes))
     if isinstance(data, RaggedData):
         return _apart(data, len(data.sizes) - 1, sizes)
     return arranged(data, tuple(sizes))
@@ -161,18 +216,6 @@ def _apart(data: RaggedData, position: int, sizes: Sequence[Level]) -> StreamDat
     return arranged(data.packed, (*data.sizes[inner:position], *sizes, *data.sizes[position + 1 :]))
 
 
-def regular(data: RaggedData, count: int) -> StreamData | None:
-    """Return the same data with integers for the innermost ``count`` sizes; None where their lists differ in length."""
-    inner = len(data.packed.sizes) - 1
-    levels = list(data.sizes[inner:])
-    for place, level in enumerate(levels[: count - inner]):
-        if isinstance(level, Lengths):
-            if not len(level.values) or bool((level.values != level.values[0]).any()):
-                return None
-            levels[place] = int(level.values[0])
-    return arranged(data.packed, tuple(levels))
-
-
 def rows(data: Regular, index: Tensor) -> TensorData:
     """Return the chunks ``index`` of the outermost dimension."""
     data = data.force()
@@ -183,6 +226,8 @@ def rows(data: Regular, index: Tensor) -> TensorData:
 
 def chunks(data: StreamData, index: Tensor) -> StreamData:
     """Return the chunks ``index`` of the outermost dimension of any stream, in that order."""
+    if isinstance(data, RaggedBuffers):
+        return data.around(chunks(data.whole, index))
     if not isinstance(data, RaggedData):
         return rows(data, index)
     levels, inner = taken(data.outer[:-1], index)
@@ -191,6 +236,8 @@ def chunks(data: StreamData, index: Tensor) -> StreamData:
 
 def repeated(data: StreamData, position: int, size: Level) -> StreamData:
     """Insert a dimension before ``position``, along which all inside of it stands as often as ``size`` says."""
+    if isinstance(data, RaggedBuffers):
+        return data.around(repeated(data.whole, position + data.count, size))
     whole = data if isinstance(data, RaggedData) else data.force()
     outer = whole.sizes[position:]
     lengths = as_lengths(size, positions(outer))
@@ -211,6 +258,9 @@ def behind_each_other(parts: Sequence[StreamData]) -> StreamData:
     Raises:
         SimError: STEP412 where they are not.
     """
+    buffers = [part for part in parts if isinstance(part, RaggedBuffers)]
+    if buffers:
+        return buffers[0].around(behind_each_other([part.whole for part in buffers]))
     total = sum(positions(part.sizes[-1:]) for part in parts)
     ragged = [part for part in parts if isinstance(part, RaggedData)]
     if not ragged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import torch
 from torch import Tensor
@@ -21,13 +21,15 @@ from stepcore.sim.fnvec import CompiledFn, FnEnv
 from stepcore.sim.lazy import LazyData, Regular, extents_of
 from stepcore.sim.lengths import Level, Levels
 from stepcore.sim.memory import OffChipMemory
-from stepcore.sim.ragged import RaggedData, StreamData, alike, behind_each_other, repeated, split
+from stepcore.sim.ragged import RaggedBuffers, RaggedData, StreamData, alike, behind_each_other, repeated, split
 from stepcore.sim.unit import FnUnit
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.types import Scalar, Shape, Tile, components, element_shape, join
 
 if TYPE_CHECKING:
     from stepcore.sim.arrival_ops import ArrivalOrder
+
+_RAGGED: Final = frozenset({RaggedData, RaggedBuffers})
 
 
 def _open_sizes(fn: Any, bindings: Mapping[str, int]) -> list[Dim]:
@@ -132,7 +134,7 @@ class RuntimeImpl:
 
     def zip(self, inputs: Sequence[StreamData]) -> StreamData:
         """See :class:`stepcore.ops.runtime.Runtime`; lazy where an input is."""
-        if RaggedData in map(type, inputs):
+        if not _RAGGED.isdisjoint(map(type, inputs)):
             lists = alike(inputs)
             return lists[0].like(self._zip([data.packed for data in lists]))
         return self._zip(cast("Sequence[Regular]", inputs))

@@ -175,20 +175,15 @@ class Bufferize(Operator):
         require(1 <= self.a <= stream.rank, f"a={self.a} is outside 1..{stream.rank}")
         if isinstance(element, STuple):
             raise OracleError("Bufferize takes no tuples")
-        chunks = stream.chunks(self.a)
-        # A buffer has one size in a run; lists that happen to be equally long have one.
-        require(
-            isinstance(stream.sizes[self.a - 1], int) or len({len(chunk) for chunk in chunks}) == 1, "ragged buffers"
-        )
-        last = stream.sizes[self.a - 1]
-        gathered = (*stream.regular(self.a - 1), last if isinstance(last, int) else last[0])
         inner, before = (element.inner, element.sizes) if isinstance(element, Buffer) else (element, ())
-        buffer = Buffer(inner, before + gathered)
+        last = stream.sizes[self.a - 1]
+        buffer = Buffer(inner, (*before, *stream.regular(self.a - 1), last if isinstance(last, int) else -1))
         items: list[Item] = []
         for chunk in stream.chunks(self.a):
             column = [item[0] for item in chunk]
             # Stream order is the order of a tensor's memory, so stacking and reshaping moves nothing.
-            items.append((torch.stack(column).reshape(buffer.shape) if column else torch.zeros(buffer.shape),))
+            shape = buffer.shape if isinstance(last, int) or column else (0, *buffer.shape[1:])
+            items.append((torch.stack(column).reshape(shape) if column else torch.zeros(shape),))
         return Stream(stream.sizes[self.a :], buffer, items)
 
 
@@ -206,6 +201,8 @@ class Streamify(Operator):
         buffer = stream.element
         if not isinstance(buffer, Buffer):
             raise OracleError(f"Streamify takes a stream of buffers, not of {buffer}")
+        if buffer.sizes[-1] == -1:
+            return self._lists(stream, buffer, ref)
         places = affine_places(buffer.sizes if self.shape is None else self.shape, self.stride, 0)
         require(all(0 <= place < math.prod(buffer.sizes) for place in places), "a read leaves the buffer")
         times, outer = [1] * len(stream.items), stream.sizes
@@ -220,6 +217,21 @@ class Streamify(Operator):
             items += [(parts[place],) for _ in range(count) for place in places]
         sizes = buffer.sizes if self.shape is None else tuple(self.shape)
         return Stream(sizes + outer, buffer.inner, items)
+
+    def _lists(self, stream: Stream, buffer: Buffer, ref: Any) -> Stream:
+        """As `run`, of buffers that differ in their outermost size, which -1 stands for."""
+        require(self.shape is None, "an affine read of buffers that differ in size")
+        times, outer = [1] * len(stream.items), stream.sizes
+        if ref is not None:
+            outer = single(ref).sizes
+            times = [len(chunk) for chunk in single(ref).chunks(len(outer) - len(stream.sizes))]
+        items: list[Item] = []
+        lengths: list[int] = []
+        for (tensor,), count in zip(stream.items, times, strict=True):
+            parts = tensor.reshape(-1, *buffer.inner.shape).unbind() if tensor.numel() else ()
+            items += [(part,) for _ in range(count) for part in parts]
+            lengths += [tensor.shape[0]] * count
+        return Stream((*buffer.sizes[:-1], tuple(lengths), *outer), buffer.inner, items)
 
 
 def affine_places(shape: Sequence[int], stride: Sequence[int] | None, base: int) -> list[int]:

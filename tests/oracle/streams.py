@@ -112,6 +112,9 @@ def dense(stream: Stream) -> list[torch.Tensor]:
     for index, part in enumerate(components(stream.element)):
         wanted = packed_shape(stream.sizes) + part.shape
         column = [item[index] for item in stream.items]
+        if part.shape[:1] == (-1,):  # buffers that differ in their outermost size: all of them behind each other
+            result.append(torch.cat(column) if column else torch.zeros((0, *part.shape[1:])))
+            continue
         # A branch without elements leaves nothing to stack.
         result.append(torch.stack(column).reshape(wanted) if column else torch.zeros(wanted))
     return result
