@@ -340,9 +340,10 @@ class _Large:
         self._known: dict[Dim, int | None] = {}
 
     def __call__(self, size: Dim) -> int | None:
-        if size not in self._known:
-            self._known[size] = self._number(size)
-        return self._known[size]
+        found = self._known.get(size, 0)  # no number is 0
+        if found == 0:
+            found = self._known[size] = self._number(size)
+        return found
 
     def _number(self, size: Dim) -> int | None:
         if size.is_open:

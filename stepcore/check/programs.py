@@ -177,19 +177,24 @@ def _reads_late(graph: Graph) -> bool:
     """Whether some operator reads a fold of what comes from a fork beside what comes from a fork (``check.depths``)."""
     comes_from = [0] * len(graph.streams)
     for node in graph.nodes:
-        if node.op is None or node.op.pace is None:
+        op = node.op
+        pace = op.pace if op is not None else None
+        if pace is None:
             continue
         flags = 0
         for index in node.inputs:
-            if flags and (flags | comes_from[index]) & _LATE and comes_from[index]:
-                return is_typed(graph)
-            flags |= comes_from[index]
-        if flags and (node.op.pace.folds or node.op.pace.ahead):
+            own = comes_from[index]
+            if own:
+                if flags and (flags | own) & _LATE:
+                    return is_typed(graph)
+                flags |= own
+        if flags and (pace.folds or pace.ahead):
             flags |= _LATE
         elif len(node.outputs) > 1:
             flags |= _FORKED
-        for index in node.outputs:
-            comes_from[index] = flags
+        if flags:
+            for index in node.outputs:
+                comes_from[index] = flags
     return False
 
 

@@ -17,6 +17,7 @@ from stepcore.frontend.values import Scope, named_types
 from stepcore.graph.ir import Graph, Node, OutputPort, ProgramSpec
 from stepcore.graph.typed import has_stores
 from stepcore.ops.base import Operand, RuleError, TypingContext, element_mismatch, mismatch, need_common
+from stepcore.records import make
 from stepcore.sizes.dim import DimError, Facts
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped, counted
@@ -66,7 +67,7 @@ def _type_node(graph: Graph, node: Node, ctx: TypingContext) -> Diagnostic | Non
         stream = graph.streams[index]
         if stream.type is None:
             return None
-        operands.append(Operand(stream.type, stream.name or "the input", index))
+        operands.append(make(Operand, (stream.type, stream.name or "the input", index)))
     try:
         need_common(node.op, ctx)
         ctx.making = node.outputs

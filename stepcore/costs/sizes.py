@@ -16,6 +16,7 @@ from stepcore.findings.errors import SimError
 from stepcore.graph.typed import TypedNode, TypedStream
 from stepcore.ops.base import RuleError
 from stepcore.ops.memory import AffineRead, OffChipTensor
+from stepcore.records import make
 from stepcore.sizes.dim import Dim
 from stepcore.types import DTYPE_BYTES, Element, Multihot, Scalar, Shape, Tile, join
 
@@ -37,7 +38,7 @@ class AtMost(int):
         return type(self)(-(-int(self) // int(other)))
 
     def __mul__(self, other: int) -> int:
-        return type(self)(int(self) * int(other))
+        return type(self)(int.__mul__(self, other))
 
     __rmul__ = __mul__
 
@@ -278,7 +279,7 @@ class SizeRuntime:
         positions = prod(extents)
         needed = positions * known.out_bytes
         self._work(known.bytes_each, positions)
-        parts = [ComponentSize((*extents, *axes), axes, size) for axes, size in known.parts]
+        parts = [make(ComponentSize, ((*extents, *axes), axes, size)) for axes, size in known.parts]
         if data.pending or positions * known.bytes_each > POLICY.lazy:
             pending = data.pending + needed
             return SizeData(self.ledger, data.sizes, fn.output, parts, pending, data.depth + 1)

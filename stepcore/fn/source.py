@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from stepcore.fn.decl import CodeBlock
+from stepcore.records import make
 from stepcore.text.span import Embedded, SourceFile, Span
 from stepcore.text.wording import clipped
 
@@ -136,7 +137,7 @@ def node_span(code: Embedded, node: ast.AST) -> Span:
     end_line, end_column = node.end_lineno - 1, node.end_col_offset  # type: ignore[attr-defined]
     offsets = code.direct
     if end_line < len(offsets):  # for nearly all; this is called for every expression
-        return Span(offsets[start_line] + start_column, offsets[end_line] + end_column)
+        return make(Span, (offsets[start_line] + start_column, offsets[end_line] + end_column))
     inner = code.inner
     start = inner.offset_from_utf8(start_line, start_column)
     return code.span_to_outer(Span(start, inner.offset_from_utf8(end_line, end_column)))

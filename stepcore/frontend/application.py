@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.frontend.state import MAX_NESTING
@@ -23,6 +22,7 @@ from stepcore.frontend.values import (
 from stepcore.graph.ir import Node
 from stepcore.ops import miscalls
 from stepcore.ops.calling import NOTHING, ParamKind
+from stepcore.records import make
 from stepcore.text.span import Span
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 MAX_BRANCHES = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentLeaf:
+class ArgumentLeaf(NamedTuple):  # a tuple, because checking makes one for every argument
     """One value inside an argument: ``expr`` evaluates to it, or to ``whole``, which holds it at ``steps``."""
 
     expr: ast.expr
@@ -45,7 +44,7 @@ class ArgumentLeaf:
 def leaves(el: Elaboration, expr: ast.expr, value: Value) -> Iterator[ArgumentLeaf]:
     """Yield what an argument consists of, in order, each with the smallest expression that yields it."""
     if not isinstance(value, list | tuple):
-        yield ArgumentLeaf(expr, (), value)
+        yield make(ArgumentLeaf, (expr, (), value, None))
         return
     elements = expr.elts if isinstance(expr, ast.Tuple | ast.List) else []
     if len(elements) == len(value) and not any(isinstance(element, ast.Starred) for element in elements):

@@ -38,6 +38,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.ops import miscalls
 from stepcore.ops.calling import Calling, Param, ParamKind
+from stepcore.records import make
 from stepcore.sizes.dim import MARKS, SIZE_RULE, Dim, is_name, is_size
 from stepcore.text.span import Span
 from stepcore.text.wording import few, whole
@@ -136,7 +137,7 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
     """Return the value of a call that is not an application."""
     if isinstance(callee, OperatorRef):
         value = _operator(el, callee, node)
-        el.seen.append(Seen(node, el.frame.code, value, False))
+        el.seen.append(make(Seen, (node, el.frame.code, value, False)))
         return value
     if isinstance(callee, Helper):
         return _helper(el, callee, node)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.diagnostics import Edit, Fix
@@ -47,7 +47,10 @@ from stepcore.frontend.values import (
 from stepcore.graph.typed import has_stores
 from stepcore.ops import miscalls
 from stepcore.ops.calling import like
+from stepcore.records import make
 from stepcore.text.span import Embedded, Span
+
+_handler: Final = expressions.HANDLERS.get
 
 
 class Elaborator(Elaboration):
@@ -167,8 +170,7 @@ class Elaborator(Elaboration):
         self.at = node
         if self.steps > self._limit:
             self._stop(node)
-        handler = expressions.HANDLERS.get(type(node))
-        return handler(self, node) if handler is not None else expressions.refuse(self, node)
+        return _handler(type(node), expressions.refuse)(self, node)
 
     def _expression(self, statement: ast.Expr) -> SuiteEnd:
         value = statement.value
@@ -230,7 +232,7 @@ class Elaborator(Elaboration):
         match target:
             case ast.Name():
                 self.frame.scope.names[target.id] = value
-                self.seen.append(Seen(target, self.frame.code, value, True))
+                self.seen.append(make(Seen, (target, self.frame.code, value, True)))
                 self._name_streams(target, value, target.id)
             case ast.Tuple() | ast.List():
                 self._unpack(target, value)

@@ -39,6 +39,7 @@ from stepcore.frontend.values import (
     is_stream,
 )
 from stepcore.ops import miscalls
+from stepcore.records import make
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped
@@ -84,7 +85,7 @@ def _constant(el: Elaboration, node: ast.Constant) -> Value:
 def _name(el: Elaboration, node: ast.Name) -> Value:
     try:
         value = el.frame.scope.find(node.id)
-        el.seen.append(Seen(node, el.frame.code, value, False))
+        el.seen.append(make(Seen, (node, el.frame.code, value, False)))
         return value
     except KeyError:
         pass
@@ -154,7 +155,7 @@ def _attribute(el: Elaboration, node: ast.Attribute) -> Value:
         return UNKNOWN
     if isinstance(owner, ModuleRef):
         member = calls.module_member(el, owner, node)
-        el.seen.append(Seen(node, el.frame.code, member, False))
+        el.seen.append(make(Seen, (node, el.frame.code, member, False)))
         return member
     if isinstance(owner, OperatorRef | OperatorValue) and node.attr == "apply":
         return Method(owner, "apply")

@@ -32,8 +32,9 @@ def evaluate(
     streams: list[Any] = [None] * len(graph.streams)
     for index, given in zip(graph.inputs, inputs, strict=True):
         streams[index] = given
+    held, apply = streams.__getitem__, runtime.apply  # this loop is run for each candidate of a search
     for node in graph.nodes:
-        results = runtime.apply(node, [streams[index] for index in node.inputs])
+        results = apply(node, [*map(held, node.inputs)])
         for index, result in zip(node.outputs, results, strict=True):
             streams[index] = result
         if observe is not None:

@@ -78,21 +78,23 @@ def faults(graph: Graph) -> Iterator[str]:
     what is returned was made before, and an operator gives its node the name.
     """
     streams = graph.streams
-    for place, stream in enumerate(streams):
-        if stream.index != place:
-            yield f"stream {place} takes itself for number {stream.index}"
+    for place, index in enumerate([stream.index for stream in streams]):
+        if index != place:
+            yield f"stream {place} takes itself for number {index}"
     made = {index for index in graph.inputs if streams[index].producer is None}
     if len(made) < len(graph.inputs):
         yield "an input is made by a node, or stands there twice"
     for place, node in enumerate(graph.nodes):
         if node.index != place:
             yield f"node {place} takes itself for number {node.index}"
-        if node.op is not None and node.op_name != type(node.op).__name__:
-            yield f"{node.op_name} is the name of a {type(node.op).__name__}"
+        op = node.op
+        if op is not None and node.op_name != type(op).__name__:
+            yield f"{node.op_name} is the name of a {type(op).__name__}"
         if not made.issuperset(node.inputs):
             yield f"{node.written} takes what was not made before it"
         for slot, index in enumerate(node.outputs):
-            if index in made or streams[index].producer != place or streams[index].slot != slot:
+            stream = streams[index]
+            if index in made or stream.producer != place or stream.slot != slot:
                 yield f"stream {index} is not the result {slot} of {node.written} alone"
             made.add(index)
     if not made.issuperset(graph.returns):

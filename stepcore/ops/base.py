@@ -14,7 +14,19 @@ from dataclasses import fields
 from functools import partial, wraps
 from inspect import Parameter, Signature
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self, TypeAlias, TypeVar, dataclass_transform
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+)
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops.calling import NOTHING, ONE_INPUT, ONE_OUTPUT, Calling, Inputs, Outputs, Param, ParamKind, value_text
@@ -70,7 +82,7 @@ class FnLike(Protocol):
         ...
 
 
-class Operand(Record):
+class Operand(NamedTuple):  # a tuple, because typing makes one for every input
     """One input of an application: its type, its name in the program for messages, and which stream it is there."""
 
     type: StreamType

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache, cached_property
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from stepcore.records import Record
@@ -53,7 +54,7 @@ class ParamKind(Enum):
         """Return whether ``value`` is of this kind; a symbol is no integer, even where it is bound."""
         match self:
             case ParamKind.FN:
-                return all(hasattr(value, field) for field in ("func_name", "input", "output", "has_state", "is_count"))
+                return _is_fn(value)
             case ParamKind.INTEGER:
                 return isinstance(value, int) and not isinstance(value, bool)
             case ParamKind.SIZE:
@@ -82,6 +83,17 @@ class ParamKind(Enum):
 
 
 _LISTS: Final = frozenset({ParamKind.INDICES, ParamKind.TILE, ParamKind.SIZES, ParamKind.OFFSETS})
+
+
+_of_fn: Final = attrgetter("func_name", "input", "output", "has_state", "is_count")
+
+
+def _is_fn(value: object) -> bool:
+    try:
+        _of_fn(value)
+    except AttributeError:
+        return False
+    return True
 
 
 def _is_size(value: object) -> bool:

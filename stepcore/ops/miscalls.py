@@ -149,8 +149,9 @@ def unknown_parameter(name: str, calling: Calling, keyword: str, given: Iterable
 def missing_parameters(name: str, calling: Calling, given: Iterable[str], page: Page) -> Mistake | None:
     """Parameters that have to be given, and are not; None where there are none."""
     missing = [key for key in calling.required if key not in given]
-    way_out = f"write {calling.head(page.operator(name))}"
-    return Mistake("STEP203", f"{name} lacks {', '.join(missing)}", way_out) if missing else None
+    if not missing:
+        return None
+    return Mistake("STEP203", f"{name} lacks {', '.join(missing)}", f"write {calling.head(page.operator(name))}")
 
 
 def without_parameters(name: str, calling: Calling | None, page: Page) -> Mistake:

@@ -30,11 +30,6 @@ class StoreOrder:
         self.here: list[Waited] = []
         self._waited: dict[int, Waited] = {}  # by streams
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no store told of anything yet."""
-        return not self._waited
-
     def enter(self, node: TypedNode) -> None:
         """Note that ``node`` runs now."""
         self.here = [self._waited.get(index, {}) for index in node.inputs]

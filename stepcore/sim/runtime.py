@@ -49,6 +49,7 @@ class RuntimeImpl:
         self._open: dict[tuple[int, tuple[int, ...]], FnUnit] = {}  # of functions on sizes that only a run knows
         self._graph: TypedGraph | None = None
         self._made: list[tuple[TypedNode, Sequence[StreamData]]] = []
+        self._stored = False  # whether an operator that stores was applied: from then on, order counts
         self.node: int | None = None  # the operator that runs, or ran last: for messages
         self.order: ArrivalOrder | None = None  # in which chunks arrive; None: as stated
 
@@ -57,6 +58,7 @@ class RuntimeImpl:
         self.node = None
         self._graph = graph
         self._made = []
+        self._stored = False
         self._memory.begin()
 
     def end(self) -> None:
@@ -74,15 +76,17 @@ class RuntimeImpl:
     def apply(self, node: TypedNode, inputs: Sequence[StreamData]) -> Sequence[StreamData]:
         """See :class:`stepcore.graph.evaluate.GraphRuntime`."""
         self.node = node.index
+        op = node.op
+        if self._stored or op.off_chip is OffChipUse.STORES:
+            return self._in_order(node, inputs)
         runtime: Any = self  # to the type checker a runtime of one kind of data is no general one
-        if self._memory.order.is_empty and node.op.off_chip is not OffChipUse.STORES:
-            results: Sequence[Any] = node.op.run(runtime, inputs)
-            self._made.append((node, results))
-            return results
-        return self._in_order(node, inputs)
+        results: Sequence[Any] = op.run(runtime, inputs)
+        self._made.append((node, results))
+        return results
 
     def _in_order(self, node: TypedNode, inputs: Sequence[StreamData]) -> Sequence[StreamData]:
         """Apply an operator that stores, or comes after one that did: what waits for which store is followed."""
+        self._stored = True
         order, runtime = self._memory.order, cast("Any", self)
         order.enter(node)
         before = order.last

@@ -183,7 +183,12 @@ class Dim:
     @property
     def is_open(self) -> bool:
         """Whether only a run knows this size: it holds a dynamic or a ragged one."""
-        return any(_is_open(atom, self._atoms) for monomial, _ in self.terms for atom, _power in monomial)
+        atoms = self._atoms
+        for monomial, _ in self.terms:  # no generator: each size of each type is asked
+            for atom, _power in monomial:
+                if _is_open(atom, atoms) if atoms else atom[0] in OPEN:
+                    return True
+        return False
 
     @property
     def is_ragged(self) -> bool:
