@@ -196,9 +196,9 @@ def _shape(rows: Rows, memory: Memory) -> tuple[object, ...]:
     """Return what decides all that follows, besides times and rounds that loops have left."""
     size = len(memory.free)
     return (
-        tuple(rows.place), tuple(rows.height), tuple(rows.waits), tuple(rows.waits_on), tuple(rows.closed),
-        tuple((taken - put, taken - oldest, _first_slot(rows, f) - taken)
-              for f, (put, taken, oldest) in enumerate(zip(rows.put, rows.taken, rows.oldest, strict=True))),
+        tuple(rows.place), tuple(rows.tops), tuple(rows.waits), tuple(rows.closed),
+        tuple((taken - put, rows.was_full(f) or taken - rows.oldest[f], _first_slot(rows, f) - taken)
+              for f, (put, taken) in enumerate(zip(rows.put, rows.taken, strict=True))),
         tuple(rows.queued()),
         tuple((tile.unit, tile.port, not tile.answer) for tile in memory.pending),
         tuple(len(memory.recent[(memory.turn + k) % size]) for k in range(size)),
@@ -222,4 +222,6 @@ def _slots(rows: Rows) -> Iterator[int]:
 def _first_slot(rows: Rows, f: int) -> int:
     """Return the first token whose slot a further one waits for, or that the greatest fill may have to count."""
     put, depth = rows.put[f], rows.depth[f]
+    if rows.was_full(f):
+        return put - depth
     return rows.oldest[f] if put < depth else min(rows.oldest[f], put - depth)

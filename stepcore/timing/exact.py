@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from stepcore.timing import units as inner
 from stepcore.timing.fluid import FluidMemory
@@ -17,17 +17,12 @@ from stepcore.timing.memory import Memory, MemoryTile
 from stepcore.timing.network import Network
 from stepcore.timing.periods import DEAF, Periods
 from stepcore.timing.recorder import RunRecorder
-from stepcore.timing.rows import Rows
+from stepcore.timing.rows import Rows, WaitReason
 
 MAX_INSTRUCTIONS: Final = 2_000_000_000
 MAX_DISPATCH: Final = 4096  # bursts a cycle of a port
 MAX_SLOTS: Final = 1 << 22  # of all FIFOs together, each of which is remembered
-WaitReason: TypeAlias = Literal["empty", "full", "memory"]
 MAX_DECISIONS: Final = 1 << 22  # by arrival, each of which is remembered
-_WAITING: Final[Mapping[int, WaitReason]] = {
-    inner.EMPTY: "empty", inner.FULL: "full", inner.MEMORY: "memory",
-    inner.FIRST_TOKEN: "empty", inner.FIRST_SLOT: "full",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +187,7 @@ class _Run:
             for f, c in enumerate(network.channels)
         )
         waiting = tuple(
-            Waiting(u, int(state.waits_on[u]), _WAITING[int(state.waits[u])])
-            for u in range(len(network.units))
-            if state.waits[u] in _WAITING
+            Waiting(u, f, reason) for u, f, reason in state.waiting()
         )
         lost = tuple(u for u in range(len(network.units)) if state.waits[u] == inner.LOST)
         cycles = max((unit.clock for unit in units), default=0)

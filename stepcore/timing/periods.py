@@ -203,12 +203,12 @@ class Periods:
         rows, memory = self.rows, self.memory
         base = memory.next_cycle
         if within or base < 0:  # the unit whose loop came round
-            base = rows.clock[rows.queue[(rows.where[0] + rows.where[1] - 1) % len(rows.queue)]]
+            base = rows.clock[rows.queued()[-1]]
         seen, free = self._channels(base)
         entries = sum(map(len, seen)) + sum(map(len, free)) + sum(map(len, memory.recent))
         self.work += max(entries - _ENTRIES, 0) // 4
         fixed = (
-            tuple(rows.height), tuple(rows.waits), tuple(rows.waits_on), tuple(rows.code.cursor), tuple(rows.closed),
+            tuple(rows.tops), tuple(rows.waits), tuple(rows.code.cursor), tuple(rows.closed),
             within or not memory.pending or memory.state(base), sorted(rows.queued()),
         )  # fmt: skip
         counts = [rows.starved, rows.blocked, rows.worked, rows.waited, rows.put, [memory.placed]]
@@ -244,8 +244,8 @@ class Periods:
 
     def _open_loops(self) -> Iterator[int]:
         """Yield the places, in the rows of rounds, of the loops that units are in."""
-        for unit, height in enumerate(self.rows.height):
-            yield from range(unit * inner.STACK, unit * inner.STACK + height + 1)
+        for unit, top in enumerate(self.rows.tops):
+            yield from range(unit * inner.STACK, top + 1)
 
     def _repeats(self, before: _State, now: _State) -> int:
         """Return how often what lay between two states can follow again; 0 where they differ."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from itertools import accumulate
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from stepcore.timing import units as inner
 from stepcore.timing.hardware import OffChip
@@ -14,10 +14,16 @@ from stepcore.timing.microcode import Choose, Code, Decide, Instruction, Op, Tim
 from stepcore.timing.network import Network, Traffic
 from stepcore.timing.recorder import KINDS, RunRecorder
 
+WaitReason: TypeAlias = Literal["empty", "full", "memory"]
 _SMALL: Final = 1 << 31  # cycles of one instruction: as many instructions fit into 64 bits
 COMPILE_FROM: Final = 60_000  # tokens, or numbers that the data decide, from which on machine code is worth its loading
 MOST_HELD: Final = 1 << 20  # bursts under way that are remembered where the inner loop follows memory
 FEW_BURSTS: Final = 128  # of a request, up to which without machine code, too, it is cheaper to place them one by one
+
+
+_WAITING: Final[Mapping[int, WaitReason]] = {
+    inner.MEMORY: "memory", inner.FIRST_TOKEN: "empty", inner.FIRST_SLOT: "full",
+}  # fmt: skip
 
 
 def vars_of(holder: Rows | Code) -> list[tuple[str, list[int]]]:
@@ -35,7 +41,8 @@ class Rows:
         count, channels = len(network.units), len(network.channels)
         self.code = Code.empty()
         self.place = [self.code.add(unit.body) for unit in network.units]
-        self.clock, self.height = [0] * count, [-1] * count
+        self.clock = [0] * count
+        self.tops = [u * inner.STACK - 1 for u in range(count)]
         self.rounds, self.entered = [0] * (count * inner.STACK), [0] * (count * inner.STACK)
         self.waits, self.waits_on = [inner.RUNNING] * count, [-1] * count
         self.starved, self.blocked, self.worked = [0] * count, [0] * count, [0] * count
@@ -46,12 +53,12 @@ class Rows:
         self.size = [max(min(depth, count), 1) for depth, count in zip(self.depth, traffic.tokens, strict=True)]
         self.offset = list(accumulate(self.size[:-1], initial=0)) if channels else []
         self.put, self.taken = [0] * channels, [0] * channels
-        self.fill, self.oldest = [0] * channels, [0] * channels
+        self.fill, self.oldest, self.waiter = [0] * channels, [0] * channels, [-1] * channels
         self.visible, self.freed = [0] * sum(self.size), [0] * sum(self.size)
         self.producer, self.consumer = network.ends()
         self.closed = [0] * channels
         self.port, self.cycle, self.bursts = [0] * count, [0] * count, [0] * count
-        self.queue, self.where = list(range(count)), [0, count, inner.NEVER]
+        self.queue, self.where = list(range(count))[::-1], [count, inner.NEVER]
         self.deciders = list(traffic.deciders)
         self.choice, self.logged = [-1] * count, list(accumulate(traffic.decisions[:-1], initial=0))
         self.begun = list(self.logged)
@@ -128,7 +135,7 @@ class Rows:
         listens = self.listens if self.uses_memory else steps
         return self._run(
             (code.op, code.first, code.second, code.cursor, code.tables),
-            (self.place, self.clock, self.height, self.rounds, self.entered, self.waits, self.waits_on),
+            (self.place, self.clock, self.tops, self.rounds, self.entered, self.waits, self.waits_on),
             (self.starved, self.blocked, self.worked),
             (
                 self.depth,
@@ -140,21 +147,22 @@ class Rows:
                 self.taken,
                 self.fill,
                 self.oldest,
+                self.waiter,
             ),
             (self.visible, self.freed),
-            (self.producer, self.consumer, self.closed),
+            (self.producer, self.closed),
             (self.port, self.cycle, self.bursts),
             (self.queue, self.where),
             (self.deciders, self.choice, self.chosen, self.logged),
             (self.memory_units, self.rate, self.answer, self.waited, self.free, self.sent, self.recent, self.total),
             self.chip,
-            (beacon, listens, len(self.place), horizon, int(self.follows)),
+            (beacon, listens, horizon, int(self.follows)),
             steps,
         )
 
     def queued(self) -> list[int]:
-        """Return the units that can run, in turn."""
-        return [self.queue[(self.where[0] + k) % len(self.queue)] for k in range(self.where[1])]
+        """Return the units that can run, the next one last."""
+        return self.queue[: self.where[0]]
 
     @property
     def uses_memory(self) -> bool:
@@ -164,7 +172,7 @@ class Rows:
     @property
     def decision(self) -> int | None:
         """The time of the soonest decision by arrival that waits for memory; None where there is none."""
-        return None if self.where[2] == inner.NEVER else int(self.where[2])
+        return None if self.where[1] == inner.NEVER else int(self.where[1])
 
     def order(self) -> dict[int, tuple[int, ...]]:
         """Return what was decided by arrival: places of channels, in order, of each unit that decides."""
@@ -174,12 +182,27 @@ class Rows:
     def count_left(self) -> None:
         """Let tokens that nobody took count in the greatest fills, as those count that were taken."""
         for f, size in enumerate(self.size):
+            if self.was_full(f):
+                continue
             start, low = self.offset[f], self.oldest[f]
             for k in range(self.taken[f], self.put[f]):
                 given = self.visible[start + k % size] - self.latency[f]
                 while low < self.taken[f] and self.freed[start + low % size] <= given:
                     low += 1
                 self.fill[f] = max(self.fill[f], k - low + 1)
+
+    def was_full(self, f: int) -> bool:
+        """Return whether channel ``f`` was full once: then ``oldest`` is followed no more."""
+        return bool(self.fill[f] >= self.depth[f])
+
+    def waiting(self) -> Iterator[tuple[int, int, WaitReason]]:
+        """Yield the units that wait, in their order, for which channel, and why."""
+        on = {int(u): f for f, u in enumerate(self.waiter) if u >= 0}
+        for u, waits in enumerate(self.waits):
+            if u in on:
+                yield u, on[u], "empty" if self.consumer[on[u]] == u else "full"
+            elif waits in _WAITING:
+                yield u, int(self.waits_on[u]), _WAITING[int(waits)]
 
     def requests(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield what units ask memory for and was not yielded yet: unit, port, first cycle, bursts."""
@@ -193,8 +216,8 @@ class Rows:
         self.waited[unit] += clock - self.clock[unit]
         self.clock[unit] = clock
         self.waits[unit] = inner.RUNNING
-        self.queue[(self.where[0] + self.where[1]) % len(self.queue)] = unit
-        self.where[1] += 1
+        self.queue[self.where[0]] = unit
+        self.where[0] += 1
 
 
 def _ports(body: tuple[Instruction, ...]) -> set[int]:

@@ -17,7 +17,7 @@ from stepcore.timing.microcode import MAX_NESTING, Op
 
 Row: TypeAlias = Any  # a list of int, or an array of int64
 
-RUNNING, EMPTY, FULL, MEMORY, ENDED, LOST, FIRST_TOKEN, FIRST_SLOT = range(8)  # what a unit waits for
+RUNNING, MEMORY, ENDED, LOST, FIRST_TOKEN, FIRST_SLOT = range(6)  # what a unit waits for
 NEVER: Final = -1  # the cycle of what does not come
 STACK: Final = MAX_NESTING
 
@@ -32,15 +32,15 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     code: tuple[Row, Row, Row, Row, Row],
     unit: tuple[Row, Row, Row, Row, Row, Row, Row],
     spent: tuple[Row, Row, Row],
-    channel: tuple[Row, Row, Row, Row, Row, Row, Row, Row, Row],
+    channel: tuple[Row, Row, Row, Row, Row, Row, Row, Row, Row, Row],
     ring: tuple[Row, Row],
-    ends: tuple[Row, Row, Row],
+    ends: tuple[Row, Row],
     asked: tuple[Row, Row, Row],
     queue: tuple[Row, Row],
     decided: tuple[Row, Row, Row, Row],
     memory: tuple[Row, Row, Row, Row, Row, Row, Row, Row],
     chip: tuple[int, int, int, int],
-    numbers: tuple[int, int, int, int, int],
+    numbers: tuple[int, int, int, int],
     steps: int,
 ) -> int:
     """Run the units of the queue until all wait, or ``steps`` instructions are spent; return how many are left.
@@ -49,8 +49,8 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     round when no more than ``numbers[1]`` were left. Rows: ``unit`` has place, clock, stack height, stack of rounds
     left and of how often each loop was entered, what it waits for and on which channel;
     ``channel`` depth, latency, response, offset and size in ``ring``, tokens put, tokens taken, greatest fill, oldest
-    token that is still there;
-    ``ring`` when tokens are visible and when they were taken; ``ends`` producer, consumer, whether it is closed;
+    token that is still there, the unit that waits for a token or for room (-1: none);
+    ``ring`` when tokens are visible and when they were taken; ``ends`` producer, whether it is closed;
     ``asked`` a unit's port, first cycle and bursts; ``queue`` units in turn, its head and length, and the time of the
     soonest decision that is left (``NEVER``); ``decided`` the units that decide by arrival, what each has decided and
     not done yet (-1: nothing; the number of channels: all are done), all that was decided, and where each unit writes
@@ -62,23 +62,23 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     placed; ``chip`` the interval, the cycles from start to answer, whether channels are triangular, ``outstanding``.
     """
     op, first, second, cursor, tables = code
-    place, clock, height, rounds, entered, waits, waits_on = unit
+    place, clock, tops, rounds, entered, waits, waits_on = unit
     starved, blocked, worked = spent
-    depth, latency, response, offset, size, put, taken, fill, oldest = channel
+    depth, latency, response, offset, size, put, taken, fill, oldest, waiter = channel
     visible, freed = ring
-    producer, consumer, closed = ends
+    producer, closed = ends
     port, cycle, bursts = asked
     turn, where = queue
     deciders, choice, chosen, logged = decided
     askers, rate, answer, waited, free, sent, recent, total = memory
     interval, latest, triangular, outstanding = chip
-    beacon, listens, count, horizon, follows = numbers
-    banks, head, ready = len(free), where[0], where[1]
+    beacon, listens, horizon, follows = numbers
+    banks, ready = len(free), where[0]
     while True:
         if ready == 0:
-            where[2] = NEVER
+            where[1] = NEVER
             if len(deciders) == 0 and not follows:
-                where[0], where[1] = head, ready
+                where[0] = ready
                 return steps
             soonest, decider, place_then, went = NEVER, NEVER, 0, False
             for u in deciders:
@@ -116,7 +116,8 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                             soonest, decider, place_then = v, u, best
                 elif best >= 0 or tables[base + 1] >= 0:
                     choice[u] = best if best >= 0 else tables[base]  # behind all: it is done
-                    turn[(head + ready) % count] = u
+                    waits[u] = RUNNING
+                    turn[ready] = u
                     ready += 1
                     went = True
             if not went:
@@ -126,11 +127,12 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                         now = cycle[u]
                 if decider >= 0 and not 0 <= now < soonest:
                     choice[decider] = place_then
-                    turn[(head + ready) % count] = decider
+                    waits[decider] = RUNNING
+                    turn[ready] = decider
                     ready += 1
                 elif now < 0 or not follows:
-                    where[2] = soonest
-                    where[0], where[1] = head, ready
+                    where[1] = soonest
+                    where[0] = ready
                     return steps
                 else:
                     h = total[0]
@@ -167,24 +169,23 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                                 clock[u] = answer[u]
                                 answer[u] = 0
                                 waits[u] = RUNNING
-                                turn[(head + ready) % count] = u
+                                turn[ready] = u
                                 ready += 1
                         total[1] += placed
                         steps -= 1 + placed // 8
                         now += 1
                     total[0] = h
             if steps <= 0:
-                where[0], where[1] = head, ready
+                where[0] = ready
                 return 0
             if ready == 0:
                 continue
-        u = turn[head]
-        head = (head + 1) % count
         ready -= 1
+        u = turn[ready]
         at = place[u]
         t = clock[u]
-        waits[u] = RUNNING
-        while True:
+        top = tops[u]
+        while True:  # instructions of the usual order, peek, put, next, are taken up in one round
             steps -= 1
             what = op[at]
             if what <= _UNTIL:
@@ -198,39 +199,45 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                             t = v
                         at = second[at] if what == _UNTIL else at + 1
                         continue
-                    waits[u], waits_on[u] = EMPTY, f
+                    waiter[f] = u
                     break
                 slot = offset[f] + k % size[f]
                 v = visible[slot]
                 if v > t:
                     starved[u] += v - t
                     t = v
-                if what == _TAKE:
-                    if fill[f] < depth[f]:
-                        given = v - latency[f]
-                        low = oldest[f]
-                        while low < k and freed[offset[f] + low % size[f]] <= given:
-                            low += 1
-                        oldest[f] = low
-                        if k - low >= fill[f]:
-                            fill[f] = k - low + 1
-                    else:  # it was full: nothing greater is to be found
-                        oldest[f] = k
-                    freed[slot] = t
-                    taken[f] = k + 1
-                    w = producer[f]
-                    if waits[w] == FULL and waits_on[w] == f:
-                        waits[w] = RUNNING
-                        turn[(head + ready) % count] = w
-                        ready += 1
+                if what <= _TAKE:
+                    n = second[at]
+                    if n > 0:
+                        t += n
+                        worked[u] += n
+                    if what == _TAKE:
+                        if fill[f] < depth[f]:  # else nothing greater is to be found
+                            given = v - latency[f]
+                            low = oldest[f]
+                            while low < k and freed[offset[f] + low % size[f]] <= given:
+                                low += 1
+                            oldest[f] = low
+                            if k - low >= fill[f]:
+                                fill[f] = k - low + 1
+                        freed[slot] = t
+                        taken[f] = k + 1
+                        w = waiter[f]
+                        if w >= 0:
+                            waiter[f] = -1
+                            turn[ready] = w
+                            ready += 1
                 at += 1
-            elif what <= _PUT:
+                what = op[at]
+                if what <= _UNTIL:
+                    continue
+            if what <= _PUT:
                 f = first[at]
                 k = put[f]
                 slot = offset[f] + k % size[f]
                 if what != _PUT and k >= depth[f]:
                     if k - depth[f] >= taken[f]:
-                        waits[u], waits_on[u] = FULL, f
+                        waiter[f] = u
                         break
                     v = freed[slot] + response[f]
                     if v > t:
@@ -239,31 +246,39 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                 if what != _SLOT:
                     visible[slot] = t + latency[f]
                     put[f] = k + 1
-                    w = consumer[f]
-                    if waits[w] == EMPTY and waits_on[w] == f:
-                        waits[w] = RUNNING
-                        turn[(head + ready) % count] = w
+                    w = waiter[f]
+                    if w >= 0:
+                        waiter[f] = -1
+                        turn[ready] = w
                         ready += 1
+                    n = second[at]
+                    if n > 0:
+                        t += n
+                        worked[u] += n
                 at += 1
-            elif what == _WORK:
-                t += first[at]
-                worked[u] += first[at]
-                at += 1
-            elif what == _NEXT:
-                top = u * STACK + height[u]
-                rounds[top] -= 1
-                if rounds[top] > 0:
+                what = op[at]
+                if what <= _PUT:
+                    continue
+            if what == _NEXT:
+                n = rounds[top] - 1
+                rounds[top] = n
+                if n > 0:
                     at = first[at]
                     if at == beacon and steps <= listens:
                         place[u] = at
                         clock[u] = t
-                        turn[(head + ready) % count] = u
+                        turn[ready] = u
                         ready += 1
-                        where[0], where[1] = head, ready
+                        where[0] = ready
                         return -1 - max(steps, 0)
                 else:
-                    height[u] -= 1
+                    tops[u] -= 1
+                    top -= 1
                     at += 1
+            elif what == _WORK:
+                t += first[at]
+                worked[u] += first[at]
+                at += 1
             elif what in _LOOPS:
                 n = first[at]
                 if what != _LOOP:
@@ -274,9 +289,10 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                             tables[first[at] + 4 + 3 * tables[k]] = 1
                         cursor[at] += n
                 if n > 0:
-                    height[u] += 1
-                    rounds[u * STACK + height[u]] = n
-                    entered[u * STACK + height[u]] += 1
+                    tops[u] += 1
+                    top += 1
+                    rounds[top] = n
+                    entered[top] += 1
                     at += 1
                 else:
                     at = second[at]
@@ -336,20 +352,19 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                 at += 1
             else:
                 waits[u] = ENDED
+                for f in range(len(producer)):
+                    if producer[f] == u:
+                        closed[f] = 1
+                        w = waiter[f]
+                        if w >= 0:
+                            waiter[f] = -1
+                            turn[ready] = w
+                            ready += 1
                 break
         place[u] = at
         clock[u] = t
-        if waits[u] == ENDED:
-            for f in range(len(producer)):
-                if producer[f] == u:
-                    closed[f] = 1
-                    w = consumer[f]
-                    if waits[w] == EMPTY and waits_on[w] == f:
-                        waits[w] = RUNNING
-                        turn[(head + ready) % count] = w
-                        ready += 1
         if steps <= 0:
-            where[0], where[1] = head, ready
+            where[0] = ready
             return 0
 
 
