@@ -19,7 +19,7 @@ from stepcore.timing.periods import DEAF, Periods
 from stepcore.timing.recorder import RunRecorder
 from stepcore.timing.rows import Rows, WaitReason
 
-MAX_INSTRUCTIONS: Final = 2_000_000_000
+MAX_INSTRUCTIONS: Final = 1_000_000_000  # below 2**30, up to which Python counts quickly
 MAX_DISPATCH: Final = 4096  # bursts a cycle of a port
 MAX_SLOTS: Final = 1 << 22  # of all FIFOs together, each of which is remembered
 MAX_DECISIONS: Final = 1 << 22  # by arrival, each of which is remembered
@@ -186,9 +186,7 @@ class _Run:
             ChannelUse(c.name, c.depth, int(state.put[f]), int(state.taken[f]), int(state.fill[f]))
             for f, c in enumerate(network.channels)
         )
-        waiting = tuple(
-            Waiting(u, f, reason) for u, f, reason in state.waiting()
-        )
+        waiting = tuple(Waiting(u, f, reason) for u, f, reason in state.waiting())
         lost = tuple(u for u in range(len(network.units)) if state.waits[u] == inner.LOST)
         cycles = max((unit.clock for unit in units), default=0)
         skipped, order = self.periods.skipped, state.order()

@@ -9,8 +9,9 @@ from typing import Final, Literal, TypeAlias
 
 from stepcore.timing import units as inner
 from stepcore.timing.hardware import OffChip
+from stepcore.timing.instructions import Code
 from stepcore.timing.memory import Memory
-from stepcore.timing.microcode import Choose, Code, Decide, Instruction, Op, Times
+from stepcore.timing.microcode import Choose, Decide, Instruction, Op, Times
 from stepcore.timing.network import Network, Traffic
 from stepcore.timing.recorder import KINDS, RunRecorder
 
@@ -54,11 +55,13 @@ class Rows:
         self.offset = list(accumulate(self.size[:-1], initial=0)) if channels else []
         self.put, self.taken = [0] * channels, [0] * channels
         self.fill, self.oldest, self.waiter = [0] * channels, [0] * channels, [-1] * channels
-        self.visible, self.freed = [0] * sum(self.size), [0] * sum(self.size)
+        self.visible, self.freed = [0] * sum(self.size), []
+        for response, size in zip(self.response, self.size, strict=True):
+            self.freed += [-response] * size  # slots that were never taken are free from 0 on
         self.producer, self.consumer = network.ends()
         self.closed = [0] * channels
         self.port, self.cycle, self.bursts = [0] * count, [0] * count, [0] * count
-        self.queue, self.where = list(range(count))[::-1], [count, inner.NEVER]
+        self.queue, self.where = [*range(count), 0], [0, count, inner.NEVER]
         self.deciders = list(traffic.deciders)
         self.choice, self.logged = [-1] * count, list(accumulate(traffic.decisions[:-1], initial=0))
         self.begun = list(self.logged)
@@ -161,8 +164,9 @@ class Rows:
         )
 
     def queued(self) -> list[int]:
-        """Return the units that can run, the next one last."""
-        return self.queue[: self.where[0]]
+        """Return the units that can run, in turn."""
+        head, tail, _soonest = self.where
+        return self.queue[head:tail] if head <= tail else self.queue[head:] + self.queue[:tail]
 
     @property
     def uses_memory(self) -> bool:
@@ -172,7 +176,7 @@ class Rows:
     @property
     def decision(self) -> int | None:
         """The time of the soonest decision by arrival that waits for memory; None where there is none."""
-        return None if self.where[1] == inner.NEVER else int(self.where[1])
+        return None if self.where[2] == inner.NEVER else int(self.where[2])
 
     def order(self) -> dict[int, tuple[int, ...]]:
         """Return what was decided by arrival: places of channels, in order, of each unit that decides."""
@@ -216,8 +220,9 @@ class Rows:
         self.waited[unit] += clock - self.clock[unit]
         self.clock[unit] = clock
         self.waits[unit] = inner.RUNNING
-        self.queue[self.where[0]] = unit
-        self.where[0] += 1
+        tail = self.where[1]
+        self.queue[tail] = unit
+        self.where[1] = (tail + 1) % len(self.queue)
 
 
 def _ports(body: tuple[Instruction, ...]) -> set[int]:

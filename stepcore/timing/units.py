@@ -13,16 +13,17 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from stepcore.timing.microcode import MAX_NESTING, Op
+from stepcore.timing.instructions import MAX_NESTING
+from stepcore.timing.microcode import Op
 
 Row: TypeAlias = Any  # a list of int, or an array of int64
 
-RUNNING, MEMORY, ENDED, LOST, FIRST_TOKEN, FIRST_SLOT = range(6)  # what a unit waits for
+RUNNING, MEMORY, ENDED, LOST, FIRST_TOKEN, FIRST_SLOT = range(6)  # who waits for a channel stands in its ``waiter``
 NEVER: Final = -1  # the cycle of what does not come
 STACK: Final = MAX_NESTING
 
-_PEEK, _TAKE, _NEXT_OR_DONE, _UNTIL = int(Op.PEEK), int(Op.TAKE), int(Op.NEXT_OR_DONE), int(Op.UNTIL)
-_ENQ, _SLOT, _PUT, _WORK, _WORK_TABLE = int(Op.ENQ), int(Op.SLOT), int(Op.PUT), int(Op.WORK), int(Op.WORK_TABLE)
+_UNTIL, _TAKE, _SLOT, _PUT, _FREE = int(Op.UNTIL), int(Op.TAKE), int(Op.SLOT), int(Op.PUT), int(Op.FREE)
+_WORK, _WORK_TABLE = int(Op.WORK), int(Op.WORK_TABLE)
 _LOOP, _LOOP_TABLE, _NEXT, _REQUEST = int(Op.LOOP), int(Op.LOOP_TABLE), int(Op.NEXT), int(Op.REQUEST)
 _BRANCH, _JUMP, _DECIDE, _ADMIT, _GUARD = int(Op.BRANCH), int(Op.JUMP), int(Op.DECIDE), int(Op.ADMIT), int(Op.GUARD)
 _LOOPS = (_LOOP, _LOOP_TABLE, _ADMIT)
@@ -46,20 +47,21 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     """Run the units of the queue until all wait, or ``steps`` instructions are spent; return how many are left.
 
     A negative result says that the beacon came by, with ``-1 - left``: the loop that begins at ``numbers[0]`` went
-    round when no more than ``numbers[1]`` were left. Rows: ``unit`` has place, clock, stack height, stack of rounds
-    left and of how often each loop was entered, what it waits for and on which channel;
-    ``channel`` depth, latency, response, offset and size in ``ring``, tokens put, tokens taken, greatest fill, oldest
-    token that is still there, the unit that waits for a token or for room (-1: none);
-    ``ring`` when tokens are visible and when they were taken; ``ends`` producer, whether it is closed;
-    ``asked`` a unit's port, first cycle and bursts; ``queue`` units in turn, its head and length, and the time of the
-    soonest decision that is left (``NEVER``); ``decided`` the units that decide by arrival, what each has decided and
-    not done yet (-1: nothing; the number of channels: all are done), all that was decided, and where each unit writes
-    the next of these. ``numbers`` has the beacon (two), how many units there are, from which cycle on memory has bursts
-    to place (``NEVER``) besides those that are asked for in this call, and whether memory is followed here, too, burst
-    by burst, as :class:`stepcore.timing.memory.Memory` has it: ``memory`` has the units that ask, in the order of
-    ports, the rates of their ports, the last answers to them, how long they waited, when each memory channel takes the
-    next burst, how many it took, the last ``outstanding`` starts, and which channel comes next and how many bursts were
-    placed; ``chip`` the interval, the cycles from start to answer, whether channels are triangular, ``outstanding``.
+    round when no more than ``numbers[1]`` were left. Rows: ``unit`` has place, clock, the loop it is in (a place in
+    the rows that follow), the rounds that loops have left and how often each was entered, what it waits for that is
+    no channel, and for which one it decides; ``channel`` depth, latency, response, offset and size in ``ring``,
+    tokens put, tokens taken, greatest fill, oldest token that is still there, the unit that waits for a token or
+    for room (-1: none); ``ring`` when tokens are visible and when they were taken; ``ends`` producer, whether it is
+    closed; ``asked`` a unit's port, first cycle and bursts; ``queue`` units in turn, where the next is read and
+    written, and the time of the soonest decision that is left (``NEVER``); ``decided`` the units that decide by
+    arrival, what each has decided and not done yet (-1: nothing; the number of channels: all are done), all that
+    was decided, and where each unit writes the next of these. ``numbers`` has the beacon (two), from which cycle on
+    memory has bursts to place (``NEVER``) besides those that are asked for in this call, and whether memory is
+    followed here, too, burst by burst, as :class:`stepcore.timing.memory.Memory` has it: ``memory`` has the units
+    that ask, in the order of ports, the rates of their ports, the last answers to them, how long they waited, when
+    each memory channel takes the next burst, how many it took, the last ``outstanding`` starts, and which channel
+    comes next and how many bursts were placed; ``chip`` the interval, the cycles from start to answer, whether
+    channels are triangular, ``outstanding``.
     """
     op, first, second, cursor, tables = code
     place, clock, tops, rounds, entered, waits, waits_on = unit
@@ -73,12 +75,13 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     askers, rate, answer, waited, free, sent, recent, total = memory
     interval, latest, triangular, outstanding = chip
     beacon, listens, horizon, follows = numbers
-    banks, ready = len(free), where[0]
+    banks, end, head, tail = len(free), len(turn) - 1, where[0], where[1]
+    f = k = slot = 0
     while True:
-        if ready == 0:
-            where[1] = NEVER
+        if head == tail:
+            where[2] = NEVER
             if len(deciders) == 0 and not follows:
-                where[0] = ready
+                where[0], where[1] = head, tail
                 return steps
             soonest, decider, place_then, went = NEVER, NEVER, 0, False
             for u in deciders:
@@ -117,8 +120,8 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                 elif best >= 0 or tables[base + 1] >= 0:
                     choice[u] = best if best >= 0 else tables[base]  # behind all: it is done
                     waits[u] = RUNNING
-                    turn[ready] = u
-                    ready += 1
+                    turn[tail] = u
+                    tail = tail + 1 if tail < end else 0
                     went = True
             if not went:
                 now = horizon
@@ -128,15 +131,15 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                 if decider >= 0 and not 0 <= now < soonest:
                     choice[decider] = place_then
                     waits[decider] = RUNNING
-                    turn[ready] = decider
-                    ready += 1
+                    turn[tail] = decider
+                    tail = tail + 1 if tail < end else 0
                 elif now < 0 or not follows:
-                    where[1] = soonest
-                    where[0] = ready
+                    where[2] = soonest
+                    where[0], where[1] = head, tail
                     return steps
                 else:
                     h = total[0]
-                    while ready == 0 and steps > 0 and (decider < 0 or now < soonest):
+                    while head == tail and steps > 0 and (decider < 0 or now < soonest):
                         placed = 0
                         for u in askers:
                             n = bursts[u]
@@ -169,35 +172,35 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                                 clock[u] = answer[u]
                                 answer[u] = 0
                                 waits[u] = RUNNING
-                                turn[ready] = u
-                                ready += 1
+                                turn[tail] = u
+                                tail = tail + 1 if tail < end else 0
                         total[1] += placed
                         steps -= 1 + placed // 8
                         now += 1
                     total[0] = h
             if steps <= 0:
-                where[0] = ready
+                where[0], where[1] = head, tail
                 return 0
-            if ready == 0:
+            if head == tail:
                 continue
-        ready -= 1
-        u = turn[ready]
+        u = turn[head]
+        head = head + 1 if head < end else 0
         at = place[u]
         t = clock[u]
         top = tops[u]
-        while True:  # instructions of the usual order, peek, put, next, are taken up in one round
-            steps -= 1
-            what = op[at]
-            if what <= _UNTIL:
+        what = op[at]
+        while True:  # instructions of the usual order are taken up in one round
+            if what <= _TAKE:
                 f = first[at]
                 k = taken[f]
                 if k >= put[f]:
-                    if what > _TAKE and closed[f]:
+                    if what <= _UNTIL and closed[f]:
                         v = clock[producer[f]]
                         if v > t:
                             starved[u] += v - t
                             t = v
-                        at = second[at] if what == _UNTIL else at + 1
+                        at = cursor[at] if what == _UNTIL else at + 1
+                        what = op[at]
                         continue
                     waiter[f] = u
                     break
@@ -206,39 +209,47 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                 if v > t:
                     starved[u] += v - t
                     t = v
-                if what <= _TAKE:
-                    n = second[at]
-                    if n > 0:
-                        t += n
-                        worked[u] += n
-                    if what == _TAKE:
-                        if fill[f] < depth[f]:  # else nothing greater is to be found
-                            given = v - latency[f]
-                            low = oldest[f]
-                            while low < k and freed[offset[f] + low % size[f]] <= given:
-                                low += 1
-                            oldest[f] = low
-                            if k - low >= fill[f]:
-                                fill[f] = k - low + 1
-                        freed[slot] = t
-                        taken[f] = k + 1
-                        w = waiter[f]
-                        if w >= 0:
-                            waiter[f] = -1
-                            turn[ready] = w
-                            ready += 1
+                n = second[at]
+                if n > 0:
+                    t += n
+                    worked[u] += n
+                if what != _TAKE:
+                    at += 1
+                    what = op[at]
+                    if what <= _FREE:
+                        continue
+            elif what == _FREE:
+                f = first[at]
+                k = taken[f]
+                slot = offset[f] + k % size[f]
+            if what <= _FREE:
+                if fill[f] < depth[f]:  # else nothing greater is to be found
+                    given = visible[slot] - latency[f]
+                    low = oldest[f]
+                    while low < k and freed[offset[f] + low % size[f]] <= given:
+                        low += 1
+                    oldest[f] = low
+                    if k - low >= fill[f]:
+                        fill[f] = k - low + 1
+                freed[slot] = t
+                taken[f] = k + 1
+                w = waiter[f]
+                if w >= 0:
+                    waiter[f] = -1
+                    turn[tail] = w
+                    tail = tail + 1 if tail < end else 0
                 at += 1
                 what = op[at]
-                if what <= _UNTIL:
+                if what <= _FREE:
                     continue
             if what <= _PUT:
                 f = first[at]
                 k = put[f]
+                if what != _PUT and k - depth[f] >= taken[f]:
+                    waiter[f] = u
+                    break
                 slot = offset[f] + k % size[f]
-                if what != _PUT and k >= depth[f]:
-                    if k - depth[f] >= taken[f]:
-                        waiter[f] = u
-                        break
+                if what != _PUT:
                     v = freed[slot] + response[f]
                     if v > t:
                         blocked[u] += v - t
@@ -249,8 +260,8 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                     w = waiter[f]
                     if w >= 0:
                         waiter[f] = -1
-                        turn[ready] = w
-                        ready += 1
+                        turn[tail] = w
+                        tail = tail + 1 if tail < end else 0
                     n = second[at]
                     if n > 0:
                         t += n
@@ -259,6 +270,7 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                 what = op[at]
                 if what <= _PUT:
                     continue
+            steps -= 3  # about as many instructions a round takes up
             if what == _NEXT:
                 n = rounds[top] - 1
                 rounds[top] = n
@@ -267,9 +279,9 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                     if at == beacon and steps <= listens:
                         place[u] = at
                         clock[u] = t
-                        turn[ready] = u
-                        ready += 1
-                        where[0] = ready
+                        turn[tail] = u
+                        tail = tail + 1 if tail < end else 0
+                        where[0], where[1] = head, tail
                         return -1 - max(steps, 0)
                 else:
                     tops[u] -= 1
@@ -327,6 +339,7 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                             starved[u] += v - t
                             t = v
                     at = tables[base + 1]
+                    what = op[at]
                     continue
                 entry = base + 3 + 3 * k
                 f = tables[entry]
@@ -358,13 +371,14 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                         w = waiter[f]
                         if w >= 0:
                             waiter[f] = -1
-                            turn[ready] = w
-                            ready += 1
+                            turn[tail] = w
+                            tail = tail + 1 if tail < end else 0
                 break
+            what = op[at]
         place[u] = at
         clock[u] = t
         if steps <= 0:
-            where[0] = ready
+            where[0], where[1] = head, tail
             return 0
 
 
