@@ -11,9 +11,15 @@ from typing import Final
 from stepcore.rewrites.bandwidths import Bandwidths
 from stepcore.rewrites.base import Rewrite
 from stepcore.rewrites.depths import Depths
+from stepcore.rewrites.input_fifos import InputFifos
+from stepcore.rewrites.lanes import Lanes
+from stepcore.rewrites.moved_maps import MoveMap
+from stepcore.rewrites.on_chip_copies import KeepOnChip
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject, applied, subject_of
 from stepcore.rewrites.tile_sizes import TileSizes
 
-REWRITES: Final[tuple[Rewrite, ...]] = (TileSizes(), Bandwidths(), Depths())
+REWRITES: Final[tuple[Rewrite, ...]] = (
+    TileSizes(), KeepOnChip(), MoveMap(), Bandwidths(), Lanes(), InputFifos(), Depths(),
+)  # fmt: skip
 
 __all__ = ["REWRITES", "Rewrite", "RewriteSite", "RewriteSubject", "applied", "subject_of"]

@@ -1,0 +1,109 @@
+"""Tiles that a load reads again and again are kept on chip: loaded once, buffered, and read from there.
+
+Side condition: the load repeats tiles by a stride of 0. What is buffered are the counters up to the outermost of those
+that are meant, without those that repeat; `Streamify` gives them in the order of the load.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from stepcore.check.rewriting import FreshNames
+from stepcore.findings.diagnostics import Edit, apply_edits
+from stepcore.graph.typed import TypedNode
+from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
+from stepcore.records import Record
+from stepcore.rewrites.calls import WrittenCall
+from stepcore.rewrites.statements import lines_before
+from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Span
+
+
+class KeepOnChip(Record):
+    """Load tiles once that are used often, into a buffer on chip."""
+
+    name: str = "keep-on-chip"
+    summary: str = "tiles that are loaded again and again are loaded once, and read from a buffer"
+    timed: bool = False
+
+    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+        """Yield each load that repeats tiles, once for each counter that repeats them."""
+        for nodes in subject.heads.values():
+            node = nodes[0]
+            call = subject.call(node)
+            if call is not None and isinstance(node.op, LinearOffChipLoad) and not node.inputs:
+                yield from self._of(subject, node, node.op, call)
+
+    def _of(
+        self, subject: RewriteSubject, node: TypedNode, op: LinearOffChipLoad, call: WrittenCall
+    ) -> Iterator[RewriteSite]:
+        if op.shape is None or op.stride is None:
+            return
+        sizes, strides = _texts(call, "shape"), _texts(call, "stride")
+        shape, stride = [Dim.of(size) for size in op.shape], [Dim.of(step) for step in op.stride]
+        if sizes is None or strides is None or not len(sizes) == len(strides) == len(shape) == len(stride):
+            return
+        again = [d for d, step in enumerate(stride) if step == Dim.of(0) and shape[d] != Dim.of(1)]
+        for last in again:
+            kept = [d for d in range(last + 1) if stride[d] != Dim.of(0) and shape[d] != Dim.of(1)]
+            outer = list(range(last + 1, len(shape)))
+            loads = [(sizes[d], strides[d]) for d in kept] or [("1", "0")]
+            rest = [(sizes[d], strides[d]) for d in outer] or [("1", "0")]
+            read, place = [], ""
+            for d in range(last + 1):
+                read.append((place or "1") if d in kept else "0")
+                place = (f"{place} * {_factor(sizes[d])}" if place else sizes[d]) if d in kept else place
+            load = _listed([size for size, _ in (*loads, *rest)]), _listed([step for _, step in (*loads, *rest)])
+            edits = self._edits(subject, call, load, len(loads), (sizes[: last + 1], read), bool(outer))
+            if edits is None:
+                continue
+            count = " * ".join(sizes[d] for d in kept) or "1"
+            sentence = f"tiles of {op.memory.name} are kept on chip ({count} at a time), not loaded {sizes[last]} times"
+            params = (("tensor", op.memory.name), ("counter", str(last)))
+            yield RewriteSite(self.name, sentence, edits, params)
+
+    def _edits(
+        self,
+        subject: RewriteSubject,
+        call: WrittenCall,
+        load: tuple[str, str],
+        held: int,
+        read: tuple[list[str], list[str]],
+        has_outer: bool,
+    ) -> tuple[Edit, ...] | None:
+        """Return the lines before the statement, and what stands in place of the load; None where none may stand."""
+        text, module = subject.text, subject.module
+        names = FreshNames(text)
+        loaded, kept = names.one("loaded"), names.one("kept")
+        inside = [
+            Edit(Span(call.keywords[name].start - call.head.start, call.keywords[name].end - call.head.start), value)
+            for name, value in zip(("shape", "stride"), load, strict=True)
+        ]
+        written = apply_edits(text[call.head.start : call.head.end], inside)
+        if "\n" in written:
+            return None
+        lines = [f"{loaded} = {written}.apply()", f"{kept} = {module}Bufferize(a={held}).apply({loaded})"]
+        first = lines_before(subject, call.whole, lines)
+        sizes, strides = read
+        whole = f"{module}Streamify(shape={_listed(sizes)}, stride={_listed(strides)}).apply({kept})"
+        if not has_outer:
+            whole = f"{module}Flatten(L=[{len(sizes)}]).apply({whole})"
+        return None if first is None else (first, Edit(call.whole, whole))
+
+
+def _texts(call: WrittenCall, name: str) -> list[str] | None:
+    """Return the items of a list that is written out, as they are written."""
+    value = call.syntax.get(name)
+    if not isinstance(value, ast.List | ast.Tuple) or any(isinstance(item, ast.Starred) for item in value.elts):
+        return None
+    return [ast.unparse(item) for item in value.elts]
+
+
+def _factor(text: str) -> str:
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def _listed(items: list[str]) -> str:
+    return f"[{', '.join(items)}]"
