@@ -1,8 +1,8 @@
 """``python -m benchmarks [WHAT] [--part PART] [--json-dir DIR]``; ``--help`` lists what there is.
 
 What is saved in the default folder becomes the page of figures (:mod:`benchmarks.page`). ``all`` leaves out ``search``,
-``functions``, ``process``, ``sizes``, ``networks`` and ``generation2``, which take long. ``--part noise`` runs a part
-of the search, for example, ``--folder FOLDER`` the networks or the sizes of another folder.
+``functions``, ``process``, ``sizes``, ``networks``, ``generation2`` and ``optimize``, which take long. ``--part noise``
+runs a part of the search, for example, ``--folder FOLDER`` the networks or the sizes of another folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks import page
 from benchmarks.harness import BenchReport, save
 
 GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge", "timing")
-LONG = ("search", "functions", "process", "sizes", "networks", "generation2")
+LONG = ("search", "functions", "process", "sizes", "networks", "generation2", "optimize")
 
 
 def main() -> None:
@@ -104,6 +104,10 @@ def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list
             from benchmarks import bench_generation2
 
             return bench_generation2.run()
+        case "optimize":
+            from benchmarks import bench_optimize
+
+            return bench_optimize.run()
         case "networks":
             from benchmarks import bench_networks
 

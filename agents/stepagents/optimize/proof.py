@@ -40,19 +40,20 @@ class Judges:
     subject: RewriteSubject
     chip: Hardware
     limits: InForce
+    pool: Pool | None = None  # of its owner, who closes it; else one is started
     others: Mapping[str, int] = field(init=False)
     bigger: Mapping[str, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.others = self._cycles(self.subject.text)
-        self._pool = Pool(size=_WORKERS, limits=Limits(memory=self.limits.memory << 20))
+        self._pool = self.pool or Pool(size=_WORKERS, limits=Limits(memory=self.limits.memory << 20))
 
     def __enter__(self) -> Judges:
-        self._pool.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._pool.close()
+        if self.pool is None:
+            self._pool.close()
 
     def begin(self) -> TextVerdict:
         """Verify the program as it is; where it is right at twice its sizes, what comes of it has to be so, too."""

@@ -15,7 +15,7 @@ from stepagents.optimize.search import Search, SearchLimits, Unimprovable, best_
 from stepcore.costs.metrics import compulsory_traffic
 from stepcore.rewrites import RewriteSubject
 
-_POINTS: Final = 8  # of the front that are verified and shown
+_POINTS: Final = 16  # of the front that are verified and shown
 
 
 @dataclass(frozen=True)

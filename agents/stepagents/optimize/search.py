@@ -7,7 +7,7 @@ so far is there. Every limit counts work; time is looked at only where its user 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from stepagents.optimize.archive import Archive
@@ -33,6 +33,8 @@ _EXACT: Final = 12  # programs of a round that are timed exactly: those with the
 _ROUNDS: Final = 16
 _PATIENCE: Final = 2  # rounds that bring nothing
 _SLACK: Final = 1.1  # an estimate may be wrong by so much
+_FRONT: Final = 8  # programs of the front that are rewritten further in a round
+_SLOWER: Final = 1.5  # so many times the cycles of the old program the front reaches, where that is the goal
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Search:
     rewrites: Sequence[Rewrite] = REWRITES
     archive: Archive = field(default_factory=Archive, init=False)
     seen: set[str] = field(default_factory=set, init=False)
+    expanded: set[str] = field(default_factory=set, init=False)
     spent: int = field(default=0, init=False)
     old: FasterText | None = field(default=None, init=False)
 
@@ -72,11 +75,12 @@ class Search:
         patience = _PATIENCE
         for _round in range(_ROUNDS):
             found = self._round(beam)
-            before = self.best
+            before = self.best, self.archive.front
             for candidate in found:
                 if self.archive.add(candidate) and candidate is self.best:
                     self.tell(candidate)
-            patience = _PATIENCE if self.best is not before else patience - 1
+            wanted = slice(1) if self.target.goal is not Goal.FRONT else slice(2)
+            patience = _PATIENCE if (self.best, self.archive.front)[wanted] != before[wanted] else patience - 1
             beam = self._chosen(found)
             if not beam or not patience or self._is_over():
                 break
@@ -119,6 +123,7 @@ class Search:
         """Return the candidates that rewrites of ``beam`` gave and that were timed, those first that promise most."""
         estimated: list[tuple[int, int, _Child]] = []
         for parent in beam:
+            self.expanded.add(parent.key)
             for child in self._children(parent):
                 tried = self._estimated(child)
                 if tried.estimate is not None and not self._is_slow(tried.estimate):
@@ -127,7 +132,8 @@ class Search:
                     break
         estimated.sort(key=lambda item: item[:2])
         found: list[FasterText] = []
-        for _cycles, _number, child in estimated[:_EXACT]:
+        most = len(estimated) if self.target.goal is Goal.FRONT else _EXACT  # a slow one may need little memory
+        for _cycles, _number, child in estimated[:most]:
             if (candidate := self._exact(child)) is not None:
                 found.append(candidate)
             if self.limits.is_over():
@@ -136,7 +142,10 @@ class Search:
 
     def _is_slow(self, cycles: int) -> bool:
         """Whether an estimate is well beyond the cycles of the old program: nothing slower is ever shown."""
-        return self.old is not None and cycles > _SLACK * self.old.figures.cycles
+        return self.old is not None and cycles > _SLACK * self._slowest(self.old)
+
+    def _slowest(self, old: FasterText) -> float:
+        return old.figures.cycles * (_SLOWER if self.target.goal is Goal.FRONT else 1)
 
     def _children(self, parent: FasterText) -> Iterator[_Child]:
         for rewrite in self.rewrites:
@@ -199,18 +208,25 @@ class Search:
         compute = max(self.target.compute, 0 if old is None else old.computing)
         capacity = self.target.capacity
         on_chip = max(capacity, 0 if old is None else old.on_chip) if capacity else figures.on_chip
-        cycles = figures.cycles if old is None else old.cycles
+        cycles = figures.cycles if self.old is None else self._slowest(self.old)
         return figures.computing <= compute and figures.on_chip <= on_chip and figures.cycles <= cycles
 
     def _chosen(self, found: Sequence[FasterText]) -> list[FasterText]:
         """Return the candidates that are rewritten further: those that serve the goal best, and some of the front."""
+        if self.target.goal is Goal.FRONT:
+            return self._open_points()
         by_cycles = sorted(found, key=lambda each: (each.figures.cycles, each.figures.on_chip))
         by_memory = sorted(found, key=lambda each: (each.figures.on_chip, each.figures.cycles))
         first, second = (by_memory, by_cycles) if self.target.goal is Goal.MEMORY else (by_cycles, by_memory)
-        share = _BEAM // 2 if self.target.goal is not Goal.CYCLES else 1
+        share = _BEAM // 2 if self.target.goal is Goal.MEMORY else 1
         chosen = [*first[: _BEAM - share], *second[:share]]
-        unique = {each.key: each for each in chosen}
-        return [replace(each) for each in unique.values()]
+        return list({each.key: each for each in chosen}.values())
+
+    def _open_points(self) -> list[FasterText]:
+        """Return points of the front that were not rewritten yet, from all along it."""
+        points = [each for each in self.archive.front if each.key not in self.expanded]
+        step = max(len(points) / _FRONT, 1)
+        return [points[int(number * step)] for number in range(min(len(points), _FRONT))]
 
 
 @dataclass
