@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from stepcore.sizes.dim import Dim, Facts, product
+from stepcore.sizes.dim import ANY, Dim, Facts, product
 
 # Spelling in task files -> size of one value in bytes.
 DTYPE_BYTES: Final[dict[str, int]] = {
@@ -202,6 +202,11 @@ def element_sizes(element: Element) -> Iterator[Dim]:
         case STuple():
             for item in element.items:
                 yield from element_sizes(item)
+
+
+def takes_any(element: Element) -> bool:
+    """Return whether a type of a function has any sizes."""
+    return any(name[0] == ANY for size in element_sizes(element) for name in size.symbols())
 
 
 def tensor_shapes(stream: StreamType) -> tuple[Shape, ...]:

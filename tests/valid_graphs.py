@@ -15,10 +15,10 @@ from stepcore.findings.diagnostics import Severity
 from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import Graph
 from stepcore.graph.typed import TypedGraph, faults
-from stepcore.open_types.uses import takes_any
 from stepcore.ops import BY_NAME
 from stepcore.ops.base import Operand, ParamKind, TypingContext
 from stepcore.ops.counting import CountFn
+from stepcore.types import takes_any
 
 _EXACT: Final[Mapping[ParamKind, type | tuple[type, ...]]] = {
     ParamKind.FN: (FnDecl, CountFn), ParamKind.INDICES: tuple,

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import count, islice
 
 from stepcore.check.affine import Overuse, common_context, exclude
@@ -38,13 +37,13 @@ from stepcore.text.span import Embedded, Span
 __all__ = ["CopyFix", "ExpressionPlace", "FreshNames", "NoFix", "first_statement", "literal", "text_at"]
 
 
-@dataclass(slots=True)
 class Claim:
-    """Uses that one expression of a level stands for. ``rounds`` holds the contexts of a loop's rounds."""
+    """Uses that one expression of a level stands for; those of a loop or call have its context as ``child``."""
 
-    uses: list[Use]
-    child: EvaluationContext | None = None  # None: a direct use
-    slots: list[int] = field(default_factory=list)
+    def __init__(self, uses: list[Use], child: EvaluationContext | None = None) -> None:
+        self.uses = uses
+        self.child = child
+        self.slots: list[int] = []
 
     @property
     def is_loop(self) -> bool:

@@ -142,6 +142,7 @@ def _elaborated(
             el.diagnostics,
             strict=body.strict,
             refused=el.refused,
+            met=el.met,
             dialect=body.dialect,
         )
     count = 0

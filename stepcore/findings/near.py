@@ -13,6 +13,7 @@ from typing import Final
 from stepcore.findings import budget
 
 LONGEST: Final = 64  # characters of a name that is compared
+_DIGITS: Final = "0123456789"
 _SHORTEST: Final = 3  # names that are shorter are alike by chance: only their case is compared
 
 
@@ -34,14 +35,16 @@ def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6, *,
         own.looks -= len(possible)
         if own.looks < 0:
             return []
-    alike = [name for name in possible if name != word and name.lower() == word.lower()]
-    alike = alike or [name for name in possible if _doubled(word, name)]
+    lowered = word.lower()
+    alike = [name for name in possible if name.lower() == lowered and name != word]
+    alike = alike or [name for name in possible if len(name) == length - 1 and _doubled(word, name)]
     if alike:
         return alike[:n]
     if not closed:
-        possible = [
-            name for name in possible if min(length, len(name)) >= _SHORTEST and not _numbered_apart(word, name)
-        ]
+        possible = [name for name in possible if len(name) >= _SHORTEST] if length >= _SHORTEST else []
+        stem = word.rstrip(_DIGITS)
+        if stem != word:  # who numbers names, as E0 and E12, means different things
+            possible = [name for name in possible if name.rstrip(_DIGITS) != stem]
     if not possible:
         return []
     from difflib import get_close_matches  # most texts need none, and the start of a server must not wait for it
@@ -50,14 +53,6 @@ def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6, *,
 
 
 def _doubled(word: str, name: str) -> bool:
-    """Whether ``word`` is ``name`` with one key pressed twice, which says what is meant at any length."""
-    if len(word) != len(name) + 1:
-        return False
+    """Whether ``word``, one longer, is ``name`` with a key pressed twice, which says what is meant at any length."""
     at = next((place for place, (one, other) in enumerate(zip(word, name, strict=False)) if one != other), len(name))
     return at > 0 and word[at] == word[at - 1] and word[:at] + word[at + 1 :] == name
-
-
-def _numbered_apart(word: str, name: str) -> bool:
-    """Whether two names differ in their numbers alone, as E0 and E12 do: who numbers names means different things."""
-    stem = word.rstrip("0123456789")
-    return stem != word and stem == name.rstrip("0123456789")

@@ -42,6 +42,10 @@ class FnDecl(Record):
 
     is_count = False
 
+    def __hash__(self) -> int:
+        # What tells functions apart; texts keep their hashes, types do not.
+        return hash((self.func_name, self.label, self.body.source.text))
+
     @property
     def has_state(self) -> bool:
         """True for functions of ``Accum``, ``Scan`` and ``Merge``."""

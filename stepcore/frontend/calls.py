@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -85,26 +85,29 @@ def module_member(el: Elaboration, module: ModuleRef, node: ast.Attribute) -> Va
 
 def step_member(el: Elaboration, name: str, node: ast.AST) -> Value:
     """Return what ``step.NAME`` is; an unknown name is reported as an unknown operator."""
+    if name in _WORDS:
+        return _WORDS[name]
     operator = el.dialect.by_name.get(name)
     if operator is not None:
         return _operator_ref(name, operator)
-    if name in SCALARS:
-        return Scalar(SCALARS[name])
-    if name == "fns":
-        return ModuleRef("stepcore.fns")
     if name in FUNCTIONS:
         from stepcore.ops.counting import COUNT  # few programs count
 
         return COUNT
-    if name in TYPE_MAKERS or name in MARKERS:
-        return ModuleRef("stepcore.dims") if name == "dims" else TypeMaker(name)
     span = el.span(node)
     _unknown_member(el, name, Span(span.end - len(name), span.end))
     el.graph.complete = False
     return OperatorRef(name, None)
 
 
-_operator_ref: Final = cache(OperatorRef)  # which programs name in each line
+# Programs name these in each line.
+_operator_ref: Final = cache(OperatorRef)
+_WORDS: Final[Mapping[str, Value]] = {
+    **{name: Scalar(dtype) for name, dtype in SCALARS.items()},
+    **{name: TypeMaker(name) for name in TYPE_MAKERS | MARKERS},
+    "dims": ModuleRef("stepcore.dims"),
+    "fns": ModuleRef("stepcore.fns"),
+}
 
 
 def _unknown_member(el: Elaboration, name: str, span: Span) -> None:
@@ -118,7 +121,7 @@ def _unknown_member(el: Elaboration, name: str, span: Span) -> None:
         return
     makes = advice.instead(name)
     near = [] if makes else nearest(name, el.dialect.by_name) or nearest(name, (*SCALARS, *TYPE_MAKERS, *MARKERS))
-    same = [operator for operator in el.dialect.by_name if operator.lower() == name.lower()]
+    same = el.dialect.in_any_case(name)
     if near or same:
         el.unknown_name("STEP201", "the operator", name, same or near, span, "")
     else:
@@ -139,15 +142,15 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         value = _operator(el, callee, node)
         el.seen.append(make(Seen, (node, el.frame.code, value, False)))
         return value
+    if isinstance(callee, TypeMaker):
+        made = _marker(el, callee, node)
+        return _type(el, callee, node) if made is None else made
     if isinstance(callee, Helper):
         return _helper(el, callee, node)
     if isinstance(callee, FnClass):
         return functions.instantiate(el, callee, node)
-    if callee == ProgramBuiltin("print"):  # what it would show is part of the same mistake
+    if isinstance(callee, ProgramBuiltin) and callee.name == "print":  # what it would show is part of the same mistake
         return _print(el, node, [])
-    made = _marker(el, callee, node) if isinstance(callee, TypeMaker) else None
-    if made is not None:
-        return made
     args = _arguments(el, node, keep_lambdas=callee is not UNKNOWN)
     if args is None or callee is UNKNOWN:
         el.graph.complete = el.graph.complete and callee is not UNKNOWN
@@ -159,8 +162,6 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         return _BUILTINS[callee.name](el, node, args)
     if isinstance(callee, Method):
         return _method(el, callee, node, args)
-    if isinstance(callee, TypeMaker):
-        return make_type(el, callee, node, args)
     if isinstance(callee, ModuleRef) and callee.name in ("sympy.Symbol", "sympy.symbols"):
         return _symbols_of_sympy(callee.name, args)
     _not_called(el, callee, node)
@@ -506,33 +507,37 @@ def decorated_function(el: Elaboration, node: ast.FunctionDef) -> FnDecl | FnCla
 # -- types -------------------------------------------------------------------------------------------
 
 
-def _sizes_are_usable(el: Elaboration, node: ast.Call, args: list[Value]) -> bool:
-    """Return whether the sizes in a type's arguments are positive integers and symbols; report it otherwise."""
-    sizes = [size for arg in args for size in (arg if isinstance(arg, list | tuple) else [arg])]
-    el.charge(len(sizes))
-    if any(map(is_unknown, sizes)):
+def _parts_are_usable(el: Elaboration, maker: TypeMaker, node: ast.Call, parts: list[Value]) -> bool:
+    """Return whether no part of a type's arguments is a stream, and each number a size; report it otherwise."""
+    el.charge(len(parts))
+    others = [part for part in parts if type(part) is not Dim and type(part) is not Scalar]
+    if any(map(is_unknown, others)):
         return False
-    if len(sizes) > MAX_COMPONENTS:
-        el.report("STEP222", node, f"this type has {len(sizes)} parts", f"at most {MAX_COMPONENTS} are possible")
+    if len(parts) > MAX_COMPONENTS:
+        el.report("STEP222", node, f"this type has {len(parts)} parts", f"at most {MAX_COMPONENTS} are possible")
         return False
-    wrong = next((size for size in sizes if isinstance(size, int) and not is_size(size)), None)
+    wrong = next((size for size in others if isinstance(size, int) and not is_size(size)), None)
     if wrong is not None:
         el.report("STEP217", node, f"a size of this type is {whole(wrong)}", SIZE_RULE)
         return False
-    return True
-
-
-def make_type(el: Elaboration, maker: TypeMaker, node: ast.Call, args: list[Value]) -> Value:
-    """Return the element type or symbol that ``step.Buffer(...)`` and the like make."""
-    if not _sizes_are_usable(el, node, args):
-        return UNKNOWN
-    streams = [item for arg in args for item in (arg if isinstance(arg, list | tuple) else [arg]) if is_stream(item)]
-    if streams:
+    if any(map(is_stream, others)):
         text = f"{el.text(node)} would be a type, and a stream is none"
         zipped = f"step.Zip().apply({el.text(node.args[0])})" if maker.name == "STuple" and node.args else ""
         el.report(
             "STEP222", node, text, f"write {zipped}" if zipped else "write types: step.f32, step.Buffer(step.f32, [K])"
         )
+        return False
+    return True
+
+
+def _type(el: Elaboration, maker: TypeMaker, node: ast.Call) -> Value:
+    """Return the element type or symbol that ``step.Buffer(...)`` and the like make."""
+    args = _arguments(el, node, keep_lambdas=True)
+    if args is None:
+        el.suppress_unused = True
+        return UNKNOWN
+    parts = [part for arg in args for part in (arg if isinstance(arg, (list, tuple)) else (arg,))]
+    if not _parts_are_usable(el, maker, node, parts):
         return UNKNOWN
     try:
         made = _made(el, maker, args)
@@ -542,7 +547,7 @@ def make_type(el: Elaboration, maker: TypeMaker, node: ast.Call, args: list[Valu
         )
         return UNKNOWN
     if made is not None:
-        return made if isinstance(made, Dim) else _of_known_kinds(el, node, args, made)
+        return made if isinstance(made, Dim) else _of_known_kinds(el, node, parts, made)
     if maker.name == "Stream":
         way_out = "declare it in inputs of the task" if el.is_task else "make it an argument of the program"
         el.report("STEP222", node, "a program makes no streams but by operators", way_out)
@@ -583,10 +588,9 @@ def _made(el: Elaboration, maker: TypeMaker, args: list[Value]) -> Element | Dim
     return None
 
 
-def _of_known_kinds(el: Elaboration, node: ast.Call, args: list[Value], made: Element) -> Value:
+def _of_known_kinds(el: Elaboration, node: ast.Call, parts: list[Value], made: Element) -> Value:
     """Return a type, if its sizes are of kinds that it may have; report it otherwise."""
-    sizes = (size for arg in args for size in (arg if isinstance(arg, list | tuple) else [arg]))
-    if not any(isinstance(size, Dim) and size.is_open for size in sizes):
+    if not [part for part in parts if type(part) is Dim and part.is_open]:
         return made
     from stepcore.open_types.rules import fault_in  # most types have static sizes
 

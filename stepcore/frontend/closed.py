@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from itertools import accumulate
 from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
@@ -28,7 +28,7 @@ from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, TypeMaker, Value
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
 from stepcore.records import Record
-from stepcore.text.span import Embedded
+from stepcore.text.span import Embedded, Span
 
 _DICT_METHODS: Final = frozenset({"keys", "values", "items"})
 _METHODS: Final = calls.LIST_METHODS | _DICT_METHODS | {"apply"}
@@ -46,6 +46,7 @@ def outside(
     *,
     strict: bool = False,
     refused: Collection[str] = (),
+    met: Container[int] = (),
     dialect: Dialect = GENERATION_1,
 ) -> list[Diagnostic]:
     """Return what of a program's body is not in the language, as far as ``found`` does not say so.
@@ -57,13 +58,17 @@ def outside(
         fn_scope: what element functions that are defined inside may use.
         found: the findings of elaboration.
         refused: names that were bound by what a finding refuses, so that using them is no further mistake.
+        met: the identities of the statements that elaboration has met.
         strict: nothing but STeP is in scope: attributes of a value that is not known are refused, and other modules.
         dialect: the operators that there are.
     """
     found = list(found)
     if (not found and is_plain(body, code)) or _was_clean(body, scope, strict, dialect):
         return []
+    told = _Given(found)
+    clear = [each for each in body if type(each) is ast.Assign and id(each) in met and _is_clear(each, code, told)]
     walk = _Walk(body, scope, fn_scope, strict, refused, dialect)
+    walk.leave_out(clear)
     walk.visit()
     if not walk.found:
         if not walk.hangs_on_functions and not refused:
@@ -81,6 +86,7 @@ _ITEMS: Final = rf"{_ITEM}(?:, ?{_ITEM})*,?"
 _APPLIED: Final = rf"[a-z]\w*+\.[A-Z]\w*+\((?:\w++={_ITEMS} ?)*\)\.apply\({_ITEMS}\)"
 _LINE: Final = rf"[ ]*+(?:(?:{_ITEMS} = )?{_APPLIED}|return (?:{_APPLIED}|{_ITEMS}))?(?: *#.*)?"
 # A line that was matched is never matched in another way (``?>``): with two ways for a line, n lines have 2**n.
+_PLAIN: Final = re.compile(_LINE, re.ASCII)
 _PLAIN_LINES: Final = re.compile(rf"(?>{_LINE}\n)*+{_LINE}", re.ASCII)
 
 
@@ -95,6 +101,15 @@ def is_plain(body: Sequence[ast.stmt], code: Embedded) -> bool:
     starts, end = code.inner.line_starts, body[-1].end_lineno or 0
     text = code.inner.text[starts[body[0].lineno - 1] : starts[end] - 1 if end < len(starts) else None]
     return "__" not in text and _PLAIN_LINES.fullmatch(text) is not None
+
+
+def _is_clear(statement: ast.Assign, code: Embedded, told: _Given) -> bool:
+    """Whether a statement is a plain line of which no finding speaks, so that elaboration has evaluated all of it."""
+    line = statement.lineno - 1
+    if statement.end_lineno != line + 1:
+        return False
+    text = code.inner.line_text(line).rstrip("\r\n")
+    return "__" not in text and not told.overlaps(node_span(code, statement)) and _PLAIN.fullmatch(text) is not None
 
 
 class _Clean(Record):
@@ -140,9 +155,12 @@ class _Given:
 
     def says(self, item: Diagnostic) -> bool:
         """Whether a finding was given already: at its place, or before for the same name."""
-        before = bisect_left(self._starts, item.span.end)
-        overlaps = before > 0 and item.span.start < self._ends[before - 1]
-        return overlaps or _text(item) in self._texts
+        return self.overlaps(item.span) or _text(item) in self._texts
+
+    def overlaps(self, span: Span) -> bool:
+        """Whether one of them speaks of a part of ``span``."""
+        before = bisect_left(self._starts, span.end)
+        return before > 0 and span.start < self._ends[before - 1]
 
 
 def _text(item: Diagnostic) -> tuple[str, str]:
@@ -151,9 +169,13 @@ def _text(item: Diagnostic) -> tuple[str, str]:
 
 def _root(node: ast.expr) -> ast.expr:
     """Return where a chain of attributes, calls and items begins."""
-    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node
+    while True:  # each attribute of each program asks
+        if type(node) is ast.Call:
+            node = node.func
+        elif type(node) is ast.Attribute or type(node) is ast.Subscript:
+            node = node.value
+        else:
+            return node
 
 
 class _Walk:
@@ -172,6 +194,7 @@ class _Walk:
         self._fn_scope = fn_scope
         self._strict = strict
         self._refused = refused
+        self._dialect = dialect
         self._operators = dialect.by_name
         self._bound: set[str] | None = None
         self._bound_so_far: set[str] = set()
@@ -180,6 +203,15 @@ class _Walk:
         self.looked: set[str] = set()  # names whose values were asked for
         self._fine: set[str] = set()  # names that may stand wherever one is read
         self.hangs_on_functions = False
+
+    def leave_out(self, clear: Sequence[ast.Assign]) -> None:
+        """Look at nothing of these assignments but the names that they bind."""
+        if not clear:
+            return
+        skipped = set(map(id, clear))
+        self._pending = [node for node in self._pending if id(node) not in skipped]
+        stored = (node for each in clear for target in each.targets for node in ast.walk(target))
+        self._bound_so_far |= {node.id for node in stored if type(node) is ast.Name and type(node.ctx) is ast.Store}
 
     def visit(self) -> None:
         """Look at every node; an own stack, because a body may be nested as deeply as the parser allows."""
@@ -367,9 +399,7 @@ class _Walk:
         if isinstance(root, ast.Name) and self._is_forbidden(root.id):  # the name is the mistake
             self._pending.append(root)
             return
-        is_known = node.attr in _METHODS or any(
-            node.attr in operator.outputs.names for operator in self._operators.values()
-        )
+        is_known = node.attr in _METHODS or node.attr in self._dialect.result_names
         if node.attr.startswith("_") or not (is_known or self._may_have_any(path)):
             text = f"no value of a program has the attribute {node.attr}"
             self._report("STEP224", node, text, "streams are only passed to operators")

@@ -102,7 +102,8 @@ class Elaboration(ABC):
             return
         if self._budget is not None:
             self._budget.left -= self.steps
-        self.begin()
+        self.steps = 0
+        self._limit = MAX_STEPS if self._budget is None else max(min(MAX_STEPS, self._budget.left), 0)
 
     def out_of_budget(self, error: OutOfBudget) -> None:
         """Say where the document's budget ended; what was found until then stays."""
@@ -210,7 +211,7 @@ class Elaboration(ABC):
         if problem := too_large(found):
             self.report("STEP221", node, f"this stream has {problem}")
             return None
-        if any(size.is_open for size in found.shape):
+        if [size for size in found.shape if size.is_open]:
             from stepcore.open_types.rules import at_home, outermost_fault  # most types have static sizes
 
             fault = outermost_fault(found.shape)

@@ -157,7 +157,7 @@ def _attribute(el: Elaboration, node: ast.Attribute) -> Value:
         member = calls.module_member(el, owner, node)
         el.seen.append(make(Seen, (node, el.frame.code, member, False)))
         return member
-    if isinstance(owner, OperatorRef | OperatorValue) and node.attr == "apply":
+    if node.attr == "apply" and isinstance(owner, (OperatorRef, OperatorValue)):
         return Method(owner, "apply")
     if isinstance(owner, list) and node.attr in calls.LIST_METHODS:
         return Method(owner, node.attr)
@@ -196,7 +196,7 @@ def _attributes(owner: Value) -> Sequence[str]:
 def _attribute_hint(el: Elaboration, node: ast.Attribute, owner: Value) -> str:
     text = el.text(node.value)
     if is_stream(owner):
-        operator = next((name for name in el.dialect.by_name if name.lower() == node.attr.lower()), "")
+        operator = next(iter(el.dialect.in_any_case(node.attr)), "")
         if operator or node.attr == "apply":
             return f"operators are applied to streams: {el.operator(operator or 'OPERATOR')}(...).apply({text})"
         return advice.instead(node.attr) or "streams are only passed to operators"
@@ -676,7 +676,7 @@ def _call(el: Elaboration, node: ast.Call) -> Value:
         el.suppress_unused = True
         return UNKNOWN
     callee = el.evaluate(node.func)
-    if isinstance(callee, Method) and isinstance(callee.owner, OperatorRef | OperatorValue):
+    if type(callee) is Method and isinstance(callee.owner, (OperatorRef, OperatorValue)):
         return apply_operator(el, callee.owner, node)
     return calls.call(el, callee, node)
 

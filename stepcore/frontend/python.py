@@ -664,7 +664,8 @@ class _Reader:
         if isinstance(element, tuple | list) and all(isinstance(item, functions.ELEMENTS) for item in element):
             element = STuple(element)
         sizes = list(sizes)
-        if is_unknown(element) or any(map(is_unknown, sizes)):
+        others = [size for size in sizes if type(size) is not Dim]
+        if is_unknown(element) or any(map(is_unknown, others)):
             return None
         if not isinstance(element, functions.ELEMENTS):
             shown = self._part(node, 1)
@@ -679,13 +680,13 @@ class _Reader:
             self.el.report("STEP222", shown, text, way_out, fix=fix)
             return None
         if (not sizes and not may_be_scalar) or not all(
-            isinstance(size, int | Dim) and not isinstance(size, bool) for size in sizes
+            isinstance(size, int) and not isinstance(size, bool) for size in others
         ):
             shown = self._part(node, 2)
             text = f"the third part of Annotated is the shape, a tuple of sizes, and {self.el.text(shown)} is none"
             self.el.report("STEP222", shown, text, "sizes are symbols and integers, for example (M, N)")
             return None
-        wrong = next((size for size in sizes if isinstance(size, int) and not is_size(size)), None)
+        wrong = next((size for size in others if not is_size(size)), None)
         if wrong is not None:
             self.el.report("STEP217", node, f"a size of this shape is {whole(wrong)}", SIZE_RULE)
             return None

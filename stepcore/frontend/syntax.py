@@ -203,7 +203,9 @@ def _block_starts(text: str) -> list[int]:
     return [*(kept or [0]), len(text)]
 
 
+@lru_cache(maxsize=1024)
 def _embed(start: int, text: str) -> Embedded:
+    """Place a block in its file; kept, because an edit leaves most blocks of a unit where they are."""
     inner = SourceFile("", text)
     return Embedded(text, tuple(start + offset for offset in inner.line_starts), Span(start, start + len(text)))
 

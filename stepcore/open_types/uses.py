@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepcore.open_types.rules import with_sizes
 from stepcore.sizes.dim import ANY, Dim, Facts
 from stepcore.sizes.kinds import SizeKind, kind_of
-from stepcore.types import Element, element_sizes, same_element
+from stepcore.types import Element, same_element
 
 
 class _Binding(Facts):
@@ -25,11 +25,6 @@ class _Binding(Facts):
             return False
         self.bound[name] = right
         return True
-
-
-def takes_any(element: Element) -> bool:
-    """Return whether a type of a function has any sizes."""
-    return any(name[0] == ANY for size in element_sizes(element) for name in size.symbols())
 
 
 def bound_types(input: Element, output: Element, found: Element, facts: Facts) -> tuple[Element, Element] | None:

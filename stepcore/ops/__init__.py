@@ -70,7 +70,7 @@ class OperatorNames(Mapping[str, type[Operator]]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return an operator, or ``default``: each name in a program asks."""
-        return self[name] if name in self._found else default
+        return self._found.get(name) or (self[name] if name in self._found else default)
 
     @property
     def imported(self) -> set[type[Operator]]:
@@ -109,6 +109,7 @@ class Operators(Sequence[type[Operator]]):
 
 BY_NAME: Final = OperatorNames()
 OPERATORS: Final = Operators(BY_NAME)
+GENERATION_1: Final = Dialect("generation 1", OPERATORS, BY_NAME)  # and of the second what has come so far
 
 
 def work_out_calls() -> None:
@@ -121,6 +122,7 @@ def add(operator: type[Operator]) -> None:
     """Make ``operator`` one of the language; :func:`remove` takes it out again."""
     OPERATORS._names.append(operator.__name__)
     BY_NAME._found.update(by_names([operator]))
+    GENERATION_1.forget()
 
 
 def remove(operator: type[Operator]) -> None:
@@ -128,6 +130,7 @@ def remove(operator: type[Operator]) -> None:
     OPERATORS._names.remove(operator.__name__)
     for name in by_names([operator]):
         del BY_NAME._found[name]
+    GENERATION_1.forget()
 
 
 for _each in (
@@ -147,8 +150,6 @@ if not TYPE_CHECKING:
             return BY_NAME[name]
         raise AttributeError(f"module 'stepcore.ops' has no attribute {name!r}")
 
-
-GENERATION_1: Final = Dialect("generation 1", OPERATORS, BY_NAME)  # and of the second what has come so far
 
 __all__ = [
     "BY_NAME", "GENERATION_1", "OPERATORS", "Accum", "Bufferize", "Copy", "EagerMerge", "Expand", "FlatMap", "Flatten",

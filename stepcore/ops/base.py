@@ -46,6 +46,7 @@ from stepcore.types import (
     element_bytes,
     element_count,
     shape_text,
+    takes_any,
     tensor_shapes,
 )
 
@@ -205,7 +206,9 @@ class TypingContext:
 
         None where its types hold none, or where it does not take ``element``.
         """
-        from stepcore.open_types.uses import bound_types
+        if not takes_any(fn.input):
+            return None
+        from stepcore.open_types.uses import bound_types  # most functions have fixed sizes
 
         types = bound_types(fn.input, fn.output, element, self.facts)
         if types is None:

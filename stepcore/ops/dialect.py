@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TypeVar
 
 from stepcore.ops.base import Operator
@@ -25,7 +26,7 @@ class SizeOrder(Enum):
     OUTERMOST_FIRST = "outermost first"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Dialect:
     """What a file sees of the language. ``by_name`` finds operators by all their names; each says what it takes."""
 
@@ -37,6 +38,27 @@ class Dialect:
     def sees(self, operator: type[Operator]) -> bool:
         """Return whether ``operator`` is one of the dialect; none of the others is imported for it."""
         return self.by_name.get(operator.__name__) is operator
+
+    def in_any_case(self, name: str) -> list[str]:
+        """Return the names of operators that are ``name`` but for the case of letters."""
+        return self._folded.get(name.lower(), [])
+
+    @cached_property
+    def result_names(self) -> frozenset[str]:
+        """The names that operators give to parts of their results: ``routed.selector``."""
+        return frozenset(name for operator in self.by_name.values() for name in operator.outputs.names)
+
+    @cached_property
+    def _folded(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in self.by_name:
+            found.setdefault(name.lower(), []).append(name)
+        return found
+
+    def forget(self) -> None:
+        """Work out anew what follows from the operators: they are others now."""
+        for name in ("result_names", "_folded"):
+            vars(self).pop(name, None)
 
     def sizes(self, written: Iterable[S]) -> tuple[S, ...]:
         """Return sizes as types hold them, innermost first."""

@@ -7,17 +7,16 @@ A parameter of sizes ``[C, R, ...]`` (innermost first) that is cut into tiles of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
+from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.types import Scalar, Shape, shape_text
 
 N = TypeVar("N", int, Dim)
 
 
-@dataclass(frozen=True, slots=True)
-class OffChipTensor:
+class OffChipTensor(Record):
     """A parameter as a value of programs: ``name``, its numbers, its sizes (innermost first), whether stores may
     write it.
     """
@@ -37,8 +36,7 @@ class OffChipTensor:
         return f"{self.name} ({shape_text(self.sizes)})"
 
 
-@dataclass(frozen=True, slots=True)
-class AffineRead:
+class AffineRead(Record):
     """An affine read: at the counters of ``shape`` (innermost first, the first fastest) comes the place ``base`` plus
     counters times ``stride``.
     """
