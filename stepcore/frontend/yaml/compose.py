@@ -36,6 +36,8 @@ _TABBED_KEY: Final = re.compile(r"^ *\t[ \t]*[^\W\d][\w-]*[ \t]*:[ \t]*$", re.MU
 _NOTHING: Final = re.compile(r"(?:\s|#[^\n]*)*")
 # Marks between documents, and line breaks that only YAML takes for such.
 _BEYOND_BLOCKS: Final = re.compile(r"^(?:---|\.\.\.|%)|\r(?!\n)|[\x85\u2028\u2029\ufeff]", re.MULTILINE)
+_BEGINNINGS: Final = ("---", "...", "%")  # of such marks; to look for these and what follows is faster, and tells most
+_MARKS: Final = (*(f"\n{each}" for each in _BEGINNINGS), "\r", "\x85", "\u2028", "\u2029", "\ufeff")
 _MAX_REMEMBERED: Final = 1 << 16  # characters of a block
 
 
@@ -50,8 +52,8 @@ def compose(text: str) -> Document:
 
 def _from_blocks(text: str) -> Document | None:
     """Compose ``text`` block by block; None where that may not give what composing it as a whole gives."""
-    starts = [match.start() for match in _TOP_KEY.finditer(text)]
-    if not starts or _BEYOND_BLOCKS.search(text):
+    starts = _top_keys(text)
+    if not starts or _is_beyond_blocks(text):
         return None
     pairs: list[tuple[Node, Node]] = []
     weight, first = 1, starts[0]
@@ -63,6 +65,22 @@ def _from_blocks(text: str) -> Document | None:
         first = min(first, start + block.span.start)
         pairs += [(_moved(key, start), _moved(value, start)) for key, value in block.pairs]
     return Document(MapNode(pairs, Span(first, len(text)), flow=False, weight=weight))
+
+
+def _top_keys(text: str) -> list[int]:
+    """Return where the keys at the left margin stand; only lines that are not indented are matched."""
+    found: list[int] = []
+    at = 0
+    while at < len(text):
+        if text[at] not in " \n\t#" and _TOP_KEY.match(text, at):
+            found.append(at)
+        at = text.find("\n", at) + 1 or len(text)
+    return found
+
+
+def _is_beyond_blocks(text: str) -> bool:
+    may_be = text.startswith(_BEGINNINGS) or any(map(text.__contains__, _MARKS))
+    return may_be and _BEYOND_BLOCKS.search(text) is not None
 
 
 def _independent(text: str) -> MapNode | None:
@@ -80,7 +98,8 @@ _remembered: Final = lru_cache(maxsize=64)(_independent)
 
 def _moved(node: Node, by: int) -> Node:
     """Return a copy of ``node`` that stands ``by`` characters further on."""
-    span = Span(node.span.start + by, node.span.end + by)
+    start, end = node.span
+    span = Span(start + by, end + by)
     if isinstance(node, ScalarNode):
         return ScalarNode(node.value, node.style, span)
     if isinstance(node, ListNode):

@@ -235,8 +235,8 @@ class Fields:
     def _note(self, parsed: ParsedType | ParsedSize, node: ScalarNode) -> bool:
         """Report what is wrong and keep the names of sizes; return whether what was read can stand here."""
         problem = parsed.problem
-        if problem is None and not parsed.symbols:
-            return True
+        if problem is None and not [name for name, _ in parsed.symbols if name not in self.symbols]:
+            return True  # only the first place of a name is kept
         at = embed(self.source.text, node)
         if problem is not None:
             span = at.span_to_outer(problem.span)
