@@ -17,6 +17,7 @@ from golden_files import code_of, expected_path, render_found
 from oracle.streams import dense
 from oracle.tasks import OracleTask, run_streams
 from programs.routed import arriving_task, routed_task
+from quiet import Quiet
 from stepcore.check.files import check_text
 from stepcore.check.programs import Checked
 from stepcore.cli import simulate as simulate_command
@@ -40,16 +41,6 @@ from stepcore.timing.hardware import PRESETS
 FOLDER: Final = Path(__file__).parent / "golden" / "run"
 SOURCES: Final = sorted(path for path in FOLDER.iterdir() if path.suffix != ".expected")
 MOST_RUNS: Final = 16
-
-
-class Quiet:
-    """The context of a job that tells nobody anything."""
-
-    def check(self) -> None:
-        """Go on."""
-
-    def progress(self, news: Any) -> None:
-        """Say nothing."""
 
 
 def simulated(path: Path, **more: Any) -> SimulateResult:

@@ -157,7 +157,7 @@ def _argument(
     if named and not _misplaced(el, call, owner, ref, named) and not given:
         return None, UNKNOWN
     if not values:
-        if not others and not is_free:
+        if not others and not is_free and ref.cls is not None:  # of an unknown one that was said
             el.tell(miscalls.no_input(ref.name), call)
         return None, () if is_free else UNKNOWN
     has_name = any(keyword.arg == "name" for keyword in call.keywords)

@@ -37,6 +37,7 @@ from stepcore.frontend.values import (
     Value,
     describe,
     is_stream,
+    is_unknown,
 )
 from stepcore.ops import miscalls
 from stepcore.records import make
@@ -159,6 +160,8 @@ def _attribute(el: Elaboration, node: ast.Attribute) -> Value:
         return member
     if node.attr == "apply" and isinstance(owner, (OperatorRef, OperatorValue)):
         return Method(owner, "apply")
+    if is_unknown(owner):
+        return UNKNOWN
     if isinstance(owner, list) and node.attr in calls.LIST_METHODS:
         return Method(owner, node.attr)
     if isinstance(owner, dict) and node.attr in ("values", "items", "keys"):
