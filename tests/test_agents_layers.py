@@ -12,6 +12,7 @@ AGENTS = [
     ["", "sampling", "validated", "given", "worlds", "extract", "guardian", "task_text", "traced"],
     ["spending", "executors", "judge", "lower"],
     ["search", "experience", "torchfn"],
+    ["schedules"],
     ["prior", "llm", "shapes"],
     ["proposers", "runs", "improve", "report"],
     ["jobs", "optimize"],

@@ -351,7 +351,7 @@ export interface Stopped {
 
 /** Argument of `stepsmith.server.synthesize`; `apply` has the server create the file of the best program. */
 export interface SynthesizeOrder extends SizesOrder, WritingOptions {
-  readonly emit?: "python" | "task";
+  readonly emit?: "python" | "task" | "tiled";
   readonly apply?: boolean;
 }
 

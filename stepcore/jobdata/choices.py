@@ -7,8 +7,10 @@ from typing import Final, Literal, TypeAlias
 
 AffineRule: TypeAlias = Literal["strict", "paper"]
 TimingEngine: TypeAlias = Literal["exact", "fluid"]
-Emit: TypeAlias = Literal["python", "task"]
-SUFFIXES: Final[Mapping[Emit, str]] = {"python": ".step.py", "task": ".step.yaml"}  # of files written for a function
+Emit: TypeAlias = Literal["python", "task", "tiled"]
+SUFFIXES: Final[Mapping[Emit, str]] = {  # of files written for a function
+    "python": ".step.py", "task": ".step.yaml", "tiled": ".step.py",
+}  # fmt: skip
 SimulatorAction: TypeAlias = Literal["install", "select", "log"]
 FigureMark: TypeAlias = Literal["", "program", "bottleneck", "waiting"]
 NodeKind: TypeAlias = Literal["input", "operator", "output"]

@@ -14,6 +14,7 @@ from stepagents.cli.learning import Learning
 from stepagents.sampling import Order, Sampled
 from stepagents.torchfn.target import split_argument
 from stepcore.cli.terminal import complain
+from stepcore.jobdata.choices import Emit as FileForm
 from stepcore.jobdata.writing import Experience
 from stepcore.jobs.proposers import BY_OPTION, LOWER, MODEL, SEARCH, ProposerEntry
 from stepcore.text.wording import one_line
@@ -28,8 +29,15 @@ Ask: TypeAlias = Callable[[Sequence[Order], Sequence[Experience]], Iterable[Samp
 class Emit(StrEnum):
     """What a program for a function is written as."""
 
+    SCALAR = "scalar"
     PYTHON = "python"
     TASK = "task"
+    TILED = "tiled"
+
+    @property
+    def order(self) -> FileForm:
+        """What a job is asked for: a scalar program is what a Python file holds unless tiles are asked for."""
+        return "python" if self is Emit.SCALAR else self.value  # type: ignore[return-value]
 
 
 WriterOption = Annotated[
@@ -49,7 +57,14 @@ InputOption = Annotated[
 DimsOption = Annotated[
     str | None, typer.Option("--dims", metavar="M=64,N=64", help="With FILE.py::FUNCTION: sizes of its arguments.")
 ]
-EmitOption = Annotated[Emit, typer.Option("--emit", help="With FILE.py::FUNCTION: a Python program, or a task file.")]
+EmitOption = Annotated[
+    Emit,
+    typer.Option(
+        "--emit",
+        help="With FILE.py::FUNCTION: a Python program of single numbers (scalar, or python), the same as a task file "
+        "(task), or a Python program over tiles, the fewest cycles of many schedules (tiled).",
+    ),
+]
 ExplainOption = Annotated[
     bool,
     typer.Option(

@@ -93,7 +93,7 @@ def synth(
         wanted_of_each = FunctionOptions(
             inputs=tuple(inputs or ()),
             dims=parse_dims(dims),
-            emit=emit.value,
+            emit=emit.order,
             output=output,
             explain=explain,
             as_json=output_format is o.ResultFormat.JSON,

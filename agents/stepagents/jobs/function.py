@@ -16,6 +16,7 @@ import torch
 
 from stepagents.jobs.composing import compose
 from stepagents.jobs.sizes import folder_of, unsettled
+from stepagents.jobs.tiled import TiledOrder, tiled_result
 from stepagents.lower.layouts import ConstantTooLarge
 from stepagents.lower.normalise import Unlowered
 from stepagents.lower.search import Lowering, LoweringOptions, VerifiedProgram, lower
@@ -98,6 +99,8 @@ class _Job:
         """Trace, lower, verify, write."""
         torch.set_num_threads(1)
         description = self._description()
+        if self._request.emit == "tiled":
+            return self._tiled(description)
         try:
             description, traced, found = self._typed(description)
         except _Deep as deep:
@@ -115,6 +118,16 @@ class _Job:
         question, self._remark = compose(traced, found, self._request, self._context)
         self._tell("write", len(found.candidates))
         return replace(self._result(traced, found), task=question)
+
+    def _tiled(self, description: Description) -> FunctionResult:
+        """Return what came of the schedules; those of a model or a search are not asked for."""
+        self._tell("trace")
+        traced = trace(self._target, description, self._guard)
+        tiled = TiledOrder(traced, self._target, self._folder, self._request, self._tell, self._seed)
+        with self._guard.quiet():
+            found = tiled_result(tiled)
+        inferred = None if self._inferred is None else self._inferred.record()
+        return replace(found, seconds=perf_counter() - self._start, inferred=inferred)
 
     def _description(self) -> Description:
         """Describe the arguments; what nothing tells is inferred, and taken if it is more than a guess."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from stepagents.torchfn.target import Target
@@ -21,15 +21,15 @@ class Proof(Record):
     note: str = ""
 
 
-def proof(text: str, file: Path, target: Target) -> Proof:
-    """Verify the program ``text``, which will be ``file``.
+def proof(text: str, file: Path, target: Target, dims: Mapping[str, int] | None = None) -> Proof:
+    """Verify the program ``text``, which will be ``file``, at its own sizes or at ``dims``.
 
     A Python program calls the user's function as it is on disk, so nothing can be said while that has unsaved changes.
     """
     if file.suffix == ".py" and not _is_saved(target):
         return Proof()
     try:
-        (candidate,) = candidates(VerifyRequest(str(file), text))
+        (candidate,) = candidates(VerifyRequest(str(file), text, dims=dict(dims or {})))
         verdict = candidate.verify()
     except (JobError, SimError) as error:
         return Proof(f"the delivered file cannot be verified: {error.code} {error.message}")

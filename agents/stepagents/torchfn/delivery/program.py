@@ -48,7 +48,7 @@ def python_text(traced: TracedFunction, target: Target, emitted: Emitted, folder
         ConvertError: the file cannot be certified.
     """
     spec = _delivered(traced, emitted)
-    reference = _reference(traced, target, sources(emitted.spec, constants_of(traced, emitted)), folder)
+    reference = own_reference(traced, target, sources(emitted.spec, constants_of(traced, emitted)), folder)
     impl = commented(target, emitted, margin=4)
     return spec_to_python(spec, impl, own=reference)
 
@@ -176,8 +176,13 @@ def line_comment(source: Sequence[str], number: int, margin: int) -> str:
     return comment if len(comment) + margin <= WIDTH else f"{comment[: WIDTH - margin - 4]} ..."
 
 
-def _reference(traced: TracedFunction, target: Target, given: Sequence[str], folder: Path) -> OwnReference:
-    """Return how the file reaches the user's function; ``given`` are the tensors that a reference gets, in order."""
+def own_reference(
+    traced: TracedFunction, target: Target, given: Sequence[str], folder: Path, rows: Sequence[str] = ()
+) -> OwnReference:
+    """Return how the file reaches the user's function; ``given`` are the tensors that a reference gets, in order.
+
+    Those of ``rows`` are matrices of one row that the function wants as vectors.
+    """
     module = UserModule(target, folder)
     users = [item for item in traced.inputs if item.kind == "user"]
     weights = [item for item in traced.inputs if item.kind == "weight"]
@@ -193,7 +198,8 @@ def _reference(traced: TracedFunction, target: Target, given: Sequence[str], fol
     needs_object = target.kind != "function" and not target.is_static
     imports, code = module.objects(owner, alias, with_init=needs_object)
     missing = [item for item in (*users, *weights) if item.name not in given]
-    lines = [f"    {item.name} = {_stand_in(item, traced, given)}  # the program does not read it" for item in missing]
+    lines = [f"    {name} = {name}.reshape(-1)" for name in rows]
+    lines += [f"    {item.name} = {_stand_in(item, traced, given)}  # the program does not read it" for item in missing]
     if not needs_object:
         lines.append(called(target, alias, users, literals, by_name=traced.state.by_name))
     else:

@@ -1,0 +1,148 @@
+"""The job ``function`` where a program over tiles is wanted: schedules, timed, written and verified. Loads torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from stepagents.proposers.programs import solution
+from stepagents.schedules.costs import CAPACITY
+from stepagents.schedules.deliver import Delivered, delivered
+from stepagents.schedules.programs import Tiled
+from stepagents.schedules.search import ScheduleOptions, TiledLowering, schedules
+from stepagents.torchfn.refusals import NO_LOWERING
+from stepagents.torchfn.target import Target
+from stepagents.traced.graph import TracedFunction
+from stepcore.conversion.to_python import ConvertError
+from stepcore.jobdata.choices import SUFFIXES
+from stepcore.jobdata.failures import Finding
+from stepcore.jobdata.writing import FunctionRequest, FunctionResult
+from stepcore.records import Record
+from stepcore.settings.chips import chosen_chip
+from stepcore.settings.config import Config, ConfigError, Configs
+from stepcore.timing.hardware import PRESETS, Hardware
+from stepcore.timing.hardware_file import HardwareError
+
+_SIZE: Final = 256  # of a dimension that nobody gave a size
+_TRIES: Final = 3  # programs that are verified until one is right
+_ADVICE: Final = "--emit scalar writes a program of single numbers"
+
+
+class TiledOrder(Record):
+    """What is wanted: the function, where its file goes, and who hears how far it is."""
+
+    traced: TracedFunction
+    target: Target
+    folder: Path
+    request: FunctionRequest
+    tell: Callable[[str, int], None]
+    seed: int
+
+
+def tiled_result(order: TiledOrder) -> FunctionResult:
+    """Return the verified program with the fewest cycles, or why there is none."""
+    traced = replace(order.traced, seed=order.seed)
+    sizes, assumed = _sizes(traced)
+    traced = replace(traced, bound=sizes)
+    chip = _chip(order.folder / "file")
+    options = ScheduleOptions(chip, chip.onchip.capacity or CAPACITY, _TRIES)
+    found = schedules(traced, options, lambda tried: order.tell("lower", tried))
+    faults: list[str] = []
+    for program in found.programs:
+        order.tell("write", found.tried)
+        try:
+            file = delivered(traced, order.target, program, order.folder, SUFFIXES["tiled"])
+        except ConvertError as error:
+            faults.append(str(error))
+            continue
+        if not file.fault:
+            return _solved(order, found, traced, program, file, assumed)
+        faults.append(file.fault)
+    return _unsolved(order, found, traced, faults)
+
+
+def _sizes(traced: TracedFunction) -> tuple[dict[str, int], list[str]]:
+    """Return a size for each symbol, and the symbols that nobody gave one."""
+    assumed = [name for name in traced.dims if name not in traced.bound]
+    chosen = {name: -(-_SIZE // traced.multiples.get(name, 1)) * traced.multiples.get(name, 1) for name in assumed}
+    return {**{name: traced.bound.get(name) or chosen[name] for name in traced.dims}}, assumed
+
+
+def _chip(near: Path) -> Hardware:
+    """Return the chip of the project, the default one where its configuration cannot be used: others tell that."""
+    try:
+        config = Configs().for_file(near)
+    except ConfigError:
+        config = Config()
+    try:
+        return chosen_chip(config).chip
+    except HardwareError:
+        return PRESETS["default"]
+
+
+def _solved(
+    order: TiledOrder,
+    found: TiledLowering,
+    traced: TracedFunction,
+    program: Tiled,
+    file: Delivered,
+    assumed: Sequence[str],
+) -> FunctionResult:
+    best = solution(
+        program.impl, len(program.checked.graph.nodes), program.metrics, dict(program.spec.defaults),
+        text=file.text, layout=program.schedule, proposer="lower",
+    )  # fmt: skip
+    return replace(
+        _result(order, found, traced),
+        solved=True,
+        programs=(best,),
+        notes=(*traced.notes, *_notes(program, file, assumed)),
+        checked_at=tuple(dict(sizes) for sizes in file.verified),
+    )
+
+
+def _notes(program: Tiled, file: Delivered, assumed: Sequence[str]) -> list[str]:
+    notes = [f"schedule: {program.schedule}"]
+    steps = [f"{name} a multiple of {step}" for name, step in program.multiples.items() if step > 1]
+    if steps:
+        notes.append(f"the program holds for {', '.join(steps)}")
+    if assumed:
+        notes.append(f"nobody gave a size for {', '.join(assumed)}: {_SIZE} was taken; --dims gives another")
+    if not file.is_whole:
+        at = "; ".join(", ".join(f"{name}={size}" for name, size in sizes.items()) for sizes in file.verified)
+        notes.append(f"verified at {at}: a run at its own sizes would take too long")
+    return [*notes, *filter(None, [file.note])]
+
+
+def _unsolved(order: TiledOrder, found: TiledLowering, traced: TracedFunction, faults: Sequence[str]) -> FunctionResult:
+    reason = "; ".join(faults[:_TRIES]) or f"no program over tiles: {found.reason}; {_ADVICE}"
+    unsupported: tuple[Finding, ...] = ()
+    if not faults and found.line is not None:
+        line, what = found.line, found.operation
+        place = Finding(NO_LOWERING, found.reason, order.target.path, line, 1, _ADVICE, what)
+        unsupported = (place.at_code(order.target.text),)
+    return replace(_result(order, found, traced), reason=reason, unsupported=unsupported)
+
+
+def _result(order: TiledOrder, found: TiledLowering, traced: TracedFunction) -> FunctionResult:
+    return FunctionResult(
+        name=traced.name,
+        path=order.target.path,
+        line=order.target.line,
+        solved=False,
+        programs=(),
+        unsupported=(),
+        notes=(),
+        sizes=dict(traced.bound),
+        inferred=None,
+        fixed=dict(traced.fixed),
+        reason="",
+        candidates=found.tried,
+        checked_at=(),
+        seconds=0.0,
+        task="",
+        peak_bytes=None,
+        cpu_seconds=0.0,
+    )

@@ -1,0 +1,88 @@
+"""Blocks of a function's tensors, and the element functions that compute one block from others. Loads no torch.
+
+A *part* is a node of the traced graph with a label for each dimension (outermost first): an empty label takes the
+whole dimension, any other one block of it at a time, and equal labels walk together. What a part needs of its arguments
+follows from the operation (:mod:`stepagents.schedules.tile_ops`); one that mixes a labelled dimension has no tiles.
+
+A block is a tile: the last two dimensions are its rows and columns, those before have blocks of 1. A tensor of one
+dimension is a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from stepagents.traced.graph import first_dims
+from stepcore.records import Record
+from stepcore.sizes.dim import Dim
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+WHOLE: Final = ""
+Labels: TypeAlias = tuple[str, ...]
+
+
+class NoSchedule(Exception):
+    """Why a function has no tiled program: ``node`` is the operation where it fails, None for the whole function."""
+
+    def __init__(self, reason: str, node: Node | None = None) -> None:
+        super().__init__(reason)
+        self.node = node
+
+
+class TilePart(Record):
+    """One block of the result of ``node`` at a time; ``labels`` has a label for each of its dimensions.
+
+    With ``bare`` it is the product of an ``addmm`` (or of any other product) before anything is added.
+    """
+
+    node: Node
+    labels: Labels
+    bare: bool = False
+
+    @property
+    def matrix(self) -> Labels:
+        """The labels of rows and columns of its tile."""
+        return (WHOLE, WHOLE, *self.labels)[-2:]
+
+    @property
+    def outer(self) -> Labels:
+        """The labels of the dimensions that tiles do not have."""
+        return self.labels[:-2]
+
+
+def shape_of(node: Node) -> tuple[Dim, ...]:
+    """Return the sizes of a node's first result, outermost first."""
+    return first_dims(node)
+
+
+class Blocks:
+    """How large blocks are: ``sizes`` by label, besides those of outer dimensions, which are 1.
+
+    ``bound`` are the sizes of the program.
+    """
+
+    def __init__(self, sizes: Mapping[str, Dim], bound: Mapping[str, int]) -> None:
+        self.sizes = sizes
+        self.bound = bound
+
+    def tile(self, part: TilePart) -> tuple[Dim, Dim]:
+        """Return the rows and columns of a part's tile.
+
+        Raises:
+            NoSchedule: a dimension that no tile has is wanted whole.
+        """
+        dims = shape_of(part.node)
+        for size, label in zip(dims[:-2], part.outer, strict=True):
+            if label == WHOLE and size != 1:
+                raise NoSchedule("a block of it would have more than two dimensions", part.node)
+        rows, columns = (Dim.of(1), Dim.of(1), *dims)[-2:]
+        first, second = part.matrix
+        return self.sizes.get(first, rows), self.sizes.get(second, columns)
+
+    def numbers(self, part: TilePart) -> tuple[int, int]:
+        """Return the rows and columns as numbers."""
+        rows, columns = self.tile(part)
+        return rows.bind(self.bound), columns.bind(self.bound)

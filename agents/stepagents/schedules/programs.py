@@ -1,0 +1,115 @@
+"""A schedule's program: its specification, its text, what it costs, and the checked graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from stepagents.schedules.costs import ScheduleCosts
+from stepagents.schedules.parts import NoSchedule
+from stepagents.schedules.writer import Writer
+from stepcore.check.programs import Checked, ImplChecker
+from stepcore.costs.metrics import Metrics, measure
+from stepcore.findings.diagnostics import Severity
+from stepcore.fn.allow import PREDECLARED_SYMBOLS
+from stepcore.fn.decl import FnScope
+from stepcore.graph.ir import OutputPort, Port, ProgramSpec
+from stepcore.graph.task import TaskFile
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Embedded, SourceFile
+from stepcore.timing.hardware import Hardware
+from stepcore.types import Scalar, StreamType
+
+if TYPE_CHECKING:
+    from stepagents.traced.graph import TracedFunction
+
+_NORMAL: Final = "torch.randn"  # how data are drawn where nothing is said
+
+
+@dataclass  # without slots: what is derived is kept
+class Tiled:
+    """One program of a schedule. ``multiples`` are what each size has to be a multiple of; ``cycles`` once timed."""
+
+    spec: ProgramSpec
+    impl: str
+    costs: ScheduleCosts
+    schedule: str
+    multiples: Mapping[str, int]
+    estimated_bytes: int
+    cycles: int | None = None
+    verified: list[Mapping[str, int]] = field(default_factory=list)
+
+    @cached_property
+    def checked(self) -> Checked:
+        """The checked program.
+
+        Raises:
+            NoSchedule: checking it finds an error, which is a defect of Stepsmith.
+        """
+        return checked_program(self.spec, self.impl)
+
+    @property
+    def metrics(self) -> Metrics:
+        """Bytes on and off chip."""
+        return measure(self.spec, self.checked.typed)
+
+
+def tiled(
+    traced: TracedFunction,
+    writer: Writer,
+    memory: str,
+    result: tuple[Dim, ...],
+    schedule: str,
+    bound: Mapping[str, int],
+    chip: Hardware,
+) -> Tiled:
+    """Return what ``writer`` has written as a program."""
+    impl = writer.text(writer.costs.dispatch(chip))
+    read = {item.name for item in traced.inputs if f"tensor={item.name}," in impl}
+    ports = [
+        Port(item.name, _memory_type(item.dims), None if item.data_gen == _NORMAL else item.data_gen)
+        for item in traced.inputs
+        if item.name in read
+    ]
+    out = _memory_type(result)
+    symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bound)))
+    named = {symbol for port in ports for size in port.type.shape for symbol in size.symbols()}
+    named |= {symbol for size in result for symbol in size.symbols()}
+    spec = ProgramSpec(
+        name=traced.name,
+        parameters=(*ports, Port(memory, out, written=True)),
+        fns=tuple(writer.fns),
+        outputs=(OutputPort("S0", out, memory=memory),),
+        scope=FnScope(None, (*(port.name for port in ports), memory), (), symbols),
+        defaults=tuple((name, size) for name, size in bound.items() if name in named),
+    )
+    return Tiled(spec, impl, writer.costs, schedule, dict(writer.divisors), _estimated(writer))
+
+
+def _memory_type(dims: tuple[Dim, ...]) -> StreamType:
+    """Return the type of a tensor in memory; one of one dimension is a matrix of one row."""
+    shape = tuple(reversed(dims)) if len(dims) > 1 else (*dims, Dim.of(1))
+    return StreamType(Scalar("fp32"), shape)
+
+
+def _estimated(writer: Writer) -> int:
+    loads = sum(2 * each.ports * each.bursts for each in writer.costs.loads) * writer.burst
+    return loads + writer.costs.kept
+
+
+def checked_program(spec: ProgramSpec, impl: str) -> Checked:
+    """Return a program, checked.
+
+    Raises:
+        NoSchedule: checking it finds an error.
+    """
+    source = SourceFile("tiled.step.yaml", "")
+    task = TaskFile(source, source, spec=spec)
+    checked = ImplChecker(task).check(Embedded.whole(impl))
+    errors = [item for item in checked.diagnostics if item.severity is Severity.ERROR]
+    if errors or not checked.runnable:
+        what = f"{errors[0].code} {errors[0].message}" if errors else "the program is incomplete"
+        raise NoSchedule(f"a program that was written is refused, a defect of Stepsmith: {what}")
+    return checked

@@ -1,0 +1,316 @@
+"""Programs over tiles as text: loads shared by lanes, element functions, loops of lanes, and what each costs.
+
+Lanes are indices of Python loops in the program; a family of streams has one for each of its lanes. A tensor's tiles
+that several lanes read are loaded once and copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from math import lcm, prod
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from stepagents.lower.functions import fresh_name
+from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
+from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
+from stepagents.schedules.tile_ops import TileBody
+from stepagents.traced.graph import line_of
+from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.records import Record
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Embedded
+from stepcore.types import Element, STuple, Tile
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+_INDEX: Final = {"b": "i", "r": "i", "c": "j", "f": "h"}  # the names of lanes' indices
+_BW: Final = "bw=@"  # what stands for the FLOPs per cycle of a unit until all are known
+
+
+class ProgramLane(Record):
+    """Lanes along the blocks of a label: each has a run of blocks, or every ``count``-th one where ``dealt``."""
+
+    label: str
+    count: int
+    dealt: bool = False
+
+    @property
+    def index(self) -> str:
+        """The name of its index."""
+        return _INDEX[self.label]
+
+
+Lanes: TypeAlias = tuple[ProgramLane, ...]
+Loops: TypeAlias = Sequence[tuple[str, Dim]]  # the fastest first, each with the size that it runs over
+
+
+def lane_count(lanes: Lanes) -> int:
+    """Return how many lanes there are together."""
+    return prod(lane.count for lane in lanes)
+
+
+class Family(Record):
+    """Streams of one name: an index for each of ``lanes``, then ``copies`` of each, shared by ``readers``."""
+
+    name: str
+    lanes: tuple[ProgramLane, ...] = ()
+    readers: tuple[ProgramLane, ...] = ()
+    uses: int = 1
+
+    def text(self, use: int = 0) -> str:
+        """Return the stream of the lanes whose indices are in scope, the ``use``-th copy of it."""
+        text = self.name + "".join(f"[{lane.index}]" for lane in self.lanes)
+        place = ""
+        for lane in self.readers:
+            place = lane.index if not place else f"{lane.count} * {_bracketed(place)} + {lane.index}"
+        if self.uses > 1:
+            place = str(use) if not place else f"{self.uses} * {_bracketed(place)} + {use}"
+        return f"{text}[{place}]" if place else text
+
+
+def _bracketed(text: str) -> str:
+    return text if text.isidentifier() else f"({text})"
+
+
+@dataclass(slots=True)
+class Writer:
+    """One program in the making.
+
+    ``loops`` are the loops of a lane, by label: how many rounds as a size, ``lanes`` the indices by label.
+    """
+
+    blocks: Blocks
+    lanes: Mapping[str, ProgramLane]
+    taken: set[str]
+    names: Mapping[str, str]  # of the tiles' sizes, by label
+    burst: int
+    lines: list[str] = field(default_factory=list)
+    fns: list[FnDecl] = field(default_factory=list)
+    costs: ScheduleCosts = field(default_factory=ScheduleCosts)
+    divisors: dict[str, int] = field(default_factory=dict)  # what must divide a size, by its text
+    _said: set[int] = field(default_factory=set)
+    _counts: dict[str, str] = field(default_factory=dict)
+
+    # -- sizes -------------------------------------------------------------------------------------
+
+    def rounds(self, label: str, node_dim: Dim) -> int:
+        """Return how many blocks a lane has along a dimension.
+
+        Raises:
+            NoSchedule: blocks and lanes do not divide it.
+        """
+        step = self._lane_count(label)
+        if self.blocks.sizes[label].constant is not None:  # else it is a share of the size itself
+            step *= self.blocks.sizes[label].bind(self.blocks.bound)
+        size = node_dim.bind(self.blocks.bound)
+        if size % step:
+            raise NoSchedule(f"{step} does not divide {node_dim} = {size}")
+        if node_dim.constant is None:
+            text = str(node_dim)
+            self.divisors[text] = lcm(self.divisors.get(text, 1), step)
+        return size // step if self.blocks.sizes[label].constant is not None else 1
+
+    def _lane_count(self, label: str) -> int:
+        return self.lanes[label].count if label in self.lanes else 1
+
+    def loop(self, label: str, size: Dim) -> str:
+        """Return the name of a loop's count, defined at the top of the program."""
+        if label not in self._counts:
+            self.rounds(label, size)
+            name = fresh_name({"r": "m", "b": "b", "c": "n", "k": "k", "f": "f"}[label], self.taken)
+            self._counts[label] = name
+            block = self.names.get(label, "")
+            divisors = [text for text in (block, self._lane_count(label)) if text not in ("", 1)]
+            value = " // ".join(map(str, [_factor(size), *divisors]))
+            self.lines.append(f"{name} = {value}")
+        return self._counts[label]
+
+    def rounds_of(self, loops: Loops) -> int:
+        """Return how many blocks a lane has in nested loops."""
+        return prod(self.rounds(label, size) for label, size in loops)
+
+    def elements(self, part: TilePart) -> int:
+        """Return the elements of a part's tile."""
+        return prod(self.blocks.numbers(part))
+
+    def with_block(self, label: str, size: Dim) -> Writer:
+        """Return a writer of the same program whose blocks of ``label`` are of ``size``, and in one lane."""
+        other = copy(self)
+        own = self.blocks.sizes[label]
+        other.blocks = Blocks({**self.blocks.sizes, label: size}, self.blocks.bound)
+        count = size.bind(self.blocks.bound) // own.bind(self.blocks.bound)
+        other.lanes = {key: lane for key, lane in self.lanes.items() if key != label}
+        name = self.names[label]
+        other.names = {**self.names, label: name if count == 1 else f"{count} * {name}"}
+        return other
+
+    # -- operators ---------------------------------------------------------------------------------
+
+    def said(self, node: Node) -> None:
+        """Say above what follows from which line of the user's file it is, once for each line."""
+        place = line_of(node)
+        if place is not None and place[1] not in self._said:
+            self._said.add(place[1])
+            self.lines.append(f"# line {place[1]}")
+
+    def load(self, part: TilePart, loops: Loops, readers: Sequence[ProgramLane], uses: int = 1) -> Family:
+        """Write the loads of a tensor of the user, one for each lane that has tiles of its own.
+
+        ``loops`` are those of the stream, the fastest first, each with the size that it runs over.
+
+        Raises:
+            NoSchedule: its tiles are not in an order that a load can follow.
+        """
+        own = tuple(lane for lane in self._live(readers) if lane.label in part.labels)
+        shared = tuple(lane for lane in self._live(readers) if lane not in own)
+        strides = {label: self.stride(part, label) for label, _ in loops}
+        shape = [self.loop(label, size) for label, size in loops]
+        rows, columns = self.blocks.tile(part)
+        tile = ", ".join(self._tile_text(size, label) for size, label in zip((rows, columns), part.matrix, strict=True))
+        arguments = [f"tensor={part.node.name}", f"tile=[{tile}]"]
+        if shape:
+            steps = [self._step(strides[label], label) for label, _ in loops]
+            arguments += [f"shape=[{', '.join(shape)}]", f"stride=[{', '.join(steps)}]"]
+        base = self.base(part, own, [label for label, _ in loops])
+        if base:
+            arguments.append(f"base={base}")
+        arguments.append("dispatch=@")
+        text = f"step.LinearOffChipLoad({', '.join(arguments)}).apply()"
+        calls = self.rounds_of(loops)
+        self.costs.loads.append(LoadCost(lane_count(own), calls, self.bursts(part)))
+        return self.shared(text, f"{part.node.name}_tiles", own, shared, uses)
+
+    def base(self, part: TilePart, lanes: Sequence[ProgramLane], looped: Sequence[str]) -> str:
+        """Return the number of the first tile of each lane; one without a loop has one block."""
+        terms: list[str] = []
+        for lane in lanes:
+            stride = self.stride(part, lane.label)
+            run = [self._counts[lane.label]] if lane.label in looped and not lane.dealt else []
+            if lane.label not in looped:
+                self.rounds(lane.label, shape_of(part.node)[part.labels.index(lane.label)])
+            terms.append(_times(lane.index, *run, stride))
+        return " + ".join(term for term in terms if term != "0")
+
+    def shared(
+        self, text: str, name: str, own: tuple[ProgramLane, ...], readers: tuple[ProgramLane, ...], uses: int = 1
+    ) -> Family:
+        """Write a family of streams: ``text`` for each of the lanes ``own``, copied for ``readers`` and uses."""
+        copies = lane_count(readers) * uses
+        if copies > 1:
+            number = "" if copies == 2 else f"n={copies}"
+            text = f"step.Copy({number}).apply({text})"
+        for lane in reversed(own):
+            text = f"[{text} for {lane.index} in range({lane.count})]"
+        name = fresh_name(name, self.taken)
+        self.lines.append(f"{name} = {text}")
+        return Family(name, own, readers, uses)
+
+    def _live(self, lanes: Sequence[ProgramLane]) -> tuple[ProgramLane, ...]:
+        return tuple(dict.fromkeys(lane for lane in lanes if lane.count > 1))
+
+    def live(self, *labels: str) -> tuple[ProgramLane, ...]:
+        """Return the lanes of labels, without those that are a single one."""
+        return self._live([self.lanes[label] for label in labels if label in self.lanes])
+
+    def stride(self, part: TilePart, label: str) -> str:
+        """Return how many tiles further the next block of a label is, 0 where the part has no such label.
+
+        Raises:
+            NoSchedule: blocks with this label do not follow one another.
+        """
+        if label not in part.labels:
+            return "0"
+        dims = shape_of(part.node)
+        first = part.labels.index(label)
+        last = len(part.labels) - 1 - tuple(reversed(part.labels)).index(label)
+        if any(part.labels[place] != label and dims[place] != 1 for place in range(first, last)):
+            raise NoSchedule("blocks of it do not lie in the order of the loops", part.node)
+        factors: list[str] = []
+        for place in range(last + 1, len(dims)):
+            other = part.labels[place]
+            in_tile = place >= len(dims) - 2
+            if in_tile and other == WHOLE:
+                continue
+            size = _factor(dims[place])
+            block = self.names.get(other) if in_tile else None
+            factors.append(size if block is None else f"{size} // {block}")
+        return " * ".join(each if each.isidentifier() or len(factors) == 1 else f"({each})" for each in factors) or "1"
+
+    def _step(self, stride: str, label: str) -> str:
+        lane = self.lanes.get(label)
+        return _times(str(lane.count), stride) if lane is not None and lane.dealt and lane.count > 1 else stride
+
+    def _tile_text(self, size: Dim, label: str) -> str:
+        return self.names.get(label, str(size)) if label != WHOLE else str(size)
+
+    def bursts(self, part: TilePart) -> int:
+        """Return the bursts of a part's tile."""
+        rows, columns = self.blocks.numbers(part)
+        return rows * -(-4 * columns // self.burst)
+
+    # -- functions ---------------------------------------------------------------------------------
+
+    def tile_type(self, part: TilePart) -> Tile:
+        """Return the element of a part's stream."""
+        return Tile("fp32", self.blocks.tile(part))
+
+    def function(
+        self,
+        name: str,
+        inputs: Sequence[Tile] | STuple,
+        output: Element,
+        body: str,
+        unit: UnitCost,
+        init: tuple[float, ...] | None = None,
+    ) -> str:
+        """Declare an element function, or find the one that says the same; return its name for a call, with ``bw``.
+
+        ``unit`` is what one unit costs; units that share the function are counted together.
+        """
+        several = inputs if isinstance(inputs, STuple) else STuple(tuple(inputs))
+        given: Element = several if len(several.items) > 1 else several.items[0]
+        arguments = ("input",) if init is None else ("state", "input")
+        self.costs.units.append(unit)
+        speed = f", {_BW}{len(self.costs.units) - 1}@" if unit.flops else ""
+        for fn in self.fns:
+            if (fn.input, fn.output, fn.init) == (given, output, init) and fn.body.source.text == body:
+                return f"fn={fn.func_name}{{}}{speed}"
+        name = fresh_name(name, self.taken)
+        self.fns.append(FnDecl(name, name, given, output, CodeBlock(Embedded.whole(body), arguments), init))
+        return f"fn={name}{{}}{speed}"
+
+    def mapped(self, name: str, body: TileBody, part: TilePart, result: str, unit: UnitCost) -> str:
+        """Return the call of Map that computes ``part``."""
+        types = [self.tile_type(each) for each in body.inputs]
+        return f"step.Map({self.function(name, types, self.tile_type(part), body.returning(result), unit).format('')})"
+
+    def text(self, dispatch: int | None) -> str:
+        """Return the program; ``dispatch`` bursts per cycle are those of each port, None where the chip's do."""
+        port = "" if dispatch is None else f", dispatch={dispatch}"
+        text = "\n".join(self.lines).replace(", dispatch=@", port)
+        for number, speed in enumerate(self.costs.speeds()):
+            text = text.replace(f"{_BW}{number}@", f"bw={speed}")
+        return text
+
+
+def tuple_text(streams: Sequence[str]) -> str:
+    """Return streams as the argument of an operator."""
+    return streams[0] if len(streams) == 1 else f"({', '.join(streams)})"
+
+
+def _factor(size: Dim) -> str:
+    text = str(size)
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def _times(*factors: str) -> str:
+    if "0" in factors:
+        return "0"
+    kept = [each for each in factors if each != "1"]
+    return (
+        " * ".join(each if " " not in each or len(kept) == 1 or "//" not in each else f"({each})" for each in kept)
+        or "1"
+    )
