@@ -8,15 +8,17 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import torch
 
 from oracle import dense
 from programs import count, generate, impl_text, task_text
-from programs.running import PATH, assert_same_values, run_oracle
+from programs.running import PATH, assert_same_values, run_library, run_oracle
 from programs.tiled import tiled_task
 from stepcore.check import check_text
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import time_program
 from stepcore.rewrites import REWRITES, RewriteSubject, applied, subject_of
+from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.timing.hardware import PRESETS, Hardware
 
 PAGE = (Path(__file__).parents[1] / "docs" / "rewrites.md").read_text(encoding="utf-8")
@@ -86,3 +88,47 @@ def test_random_programs_of_tiles_compute_the_same(first: int) -> None:
         text = tiled_task(Random(seed))
         tried += mends(text, PATH)
     assert tried
+
+
+BODIES = [
+    ("input", ["return [input[0] * 2.0]"]),
+    ("x", ["value = x[0] + 1.0", "return [value * value]"]),
+    ("input", ["value = input[0]", "between = value - 0.5", "return [torch.tanh(between)]"]),
+    ("value", ["return [value[0] - torch.sqrt(torch.abs(value[0]))]"]),
+    ("input", ["x = input[0]", "x = x * x", "return [x + input[0]]"]),
+    ("x", ["return [x[0] if x[0] > 0.2 else x[0] - 1.0]"]),
+]
+
+
+def chain(rng: Random) -> str:
+    """A Python file with Maps of functions of all kinds, one inside of the other or one behind the other."""
+    lines = ["from typing import Annotated", "", "import torch", "", "import stepcore as step", ""]
+    lines += ["from stepcore.dims import N", ""]
+    calls = "x"
+    body: list[str] = []
+    for number in range(rng.choice((2, 3, 4))):
+        argument, statements = rng.choice(BODIES)
+        lines += ["@step.fn(input=step.f32, output=step.f32)", f"def f{number}({argument}):"]
+        lines += [*(f"    {line}" for line in statements), ""]
+        calls = f"step.Map(fn=f{number}).apply({calls})"
+        if rng.randrange(3) == 0:
+            body.append(f"    E{number} = {calls}")
+            calls = f"E{number}"
+    lines += ["@step.program(dims={N: 7})"]
+    lines += ["def chain(x: Annotated[step.Stream, step.f32, (N,)]) -> Annotated[step.Stream, step.f32, (N,)]:"]
+    return "\n".join([*lines, *body, f"    return {calls}", ""])
+
+
+def test_random_chains_of_maps_compute_the_same_when_they_are_fused() -> None:
+    fused = 0
+    for seed in range(count(60)):
+        old = subject(chain(Random(seed)))
+        (wanted,) = run_library(old.checked)[-1]
+        for site in FuseMaps().sites(old):
+            new = applied(old, site)
+            assert new is not None, site
+            (found,) = run_library(new.checked)[-1]
+            torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12)
+            assert len(new.graph.nodes) == len(old.graph.nodes) - 1
+            fused += 1
+    assert fused > 30

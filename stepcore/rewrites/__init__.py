@@ -11,6 +11,7 @@ from typing import Final
 from stepcore.rewrites.bandwidths import Bandwidths
 from stepcore.rewrites.base import Rewrite
 from stepcore.rewrites.depths import Depths
+from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.input_fifos import InputFifos
 from stepcore.rewrites.lanes import Lanes
 from stepcore.rewrites.moved_maps import MoveMap
@@ -19,7 +20,7 @@ from stepcore.rewrites.subject import RewriteSite, RewriteSubject, applied, subj
 from stepcore.rewrites.tile_sizes import TileSizes
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
-    TileSizes(), KeepOnChip(), MoveMap(), Bandwidths(), Lanes(), InputFifos(), Depths(),
+    TileSizes(), KeepOnChip(), MoveMap(), FuseMaps(), Bandwidths(), Lanes(), InputFifos(), Depths(),
 )  # fmt: skip
 
 __all__ = ["REWRITES", "Rewrite", "RewriteSite", "RewriteSubject", "applied", "subject_of"]

@@ -1,0 +1,139 @@
+"""Two Maps, one behind the other, become one: its function does what both did.
+
+Side condition: the second reads the first one's result alone; both functions stand at the level of the file, in plain
+statements of one line each, of which the first one's last alone returns, and no name means something else in the other.
+Fewer units share the compute of the chip, and what lay in the FIFO between them is gone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from stepcore.check.rewriting import FreshNames, inner_span
+from stepcore.findings.diagnostics import Edit, apply_edits
+from stepcore.graph.typed import TypedNode
+from stepcore.records import Record
+from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.text.span import Embedded, Span
+
+
+class FuseMaps(Record):
+    """Join a Map with the Map in front of it."""
+
+    name: str = "fuse-maps"
+    summary: str = "two Maps, one behind the other, become one"
+    timed: bool = False
+
+    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+        """Yield each Map of one stream that reads a Map, in Python files."""
+        if subject.result.module is None:
+            return
+        for nodes in subject.heads.values():
+            node = nodes[0]
+            if len(nodes) == 1 and node.op_name == "Map" and len(node.inputs) == 1:
+                first = subject.producer(node.inputs[0])
+                if first is not None and first.op_name == "Map" and len(subject.heads[first.op_span]) == 1:
+                    yield from self._of(subject, first, node)
+
+    def _of(self, subject: RewriteSubject, first: TypedNode, second: TypedNode) -> Iterator[RewriteSite]:
+        one, other = subject.call(first), subject.call(second)
+        if one is None or other is None or other.argument is None:
+            return
+        if {*one.keywords, *other.keywords} != {"fn"} or _is_assigned(subject.text, other.whole, other.argument):
+            return
+        names = [subject.text[call.keywords["fn"].start : call.keywords["fn"].end] for call in (one, other)]
+        made = _function(subject, names)
+        if made is None:
+            return
+        name, declared = made
+        edits = (
+            declared,
+            Edit(one.keywords["fn"], name),
+            Edit(Span(other.whole.start, other.argument.start), ""),
+            Edit(Span(other.argument.end, other.whole.end), ""),
+        )
+        yield RewriteSite(
+            self.name, f"{names[0]} and {names[1]} are one function", edits, (("functions", ",".join(names)),)
+        )
+
+
+def _is_assigned(text: str, whole: Span, argument: Span) -> bool:
+    """Whether the second Map is all that a name is bound to, and reads a name: an alias would be left."""
+    line = text[text.rfind("\n", 0, whole.start) + 1 : whole.start].strip()
+    return line.endswith("=") and text[argument.start : argument.end].isidentifier()
+
+
+def _function(subject: RewriteSubject, names: list[str]) -> tuple[str, Edit] | None:
+    """Return the name of the joined function, and the edit that declares it; None where it cannot be written."""
+    text, code = subject.text, Embedded.whole(subject.text)
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    program = functions.get(subject.name)
+    if program is None or not all(name in functions for name in names):
+        return None
+    one, other = (functions[name] for name in names)
+    given, made = _keyword(one, "input"), _keyword(other, "output")
+    if given is None or made is None or not _can_join(one, other):
+        return None
+    fresh = FreshNames(text)
+    name, between = fresh.one(f"{names[0]}_{names[1]}"), fresh.one("between")
+    last = one.body[-1]
+    assert isinstance(last, ast.Return), "as was seen"
+    assert last.value is not None, "as was seen"
+
+    def shown(node: ast.expr | ast.stmt) -> str:
+        return code.inner.slice(inner_span(code, node))
+
+    lines = [*map(shown, one.body[:-1]), f"{between} = {shown(last.value)}"]
+    argument = other.args.args[0].arg
+    lines += [_renamed(shown(statement), argument, between) for statement in other.body]
+    decorator = f"@{subject.module}fn(input={shown(given)}, output={shown(made)})"
+    body = "".join(f"    {line}{code.newline}" for line in lines)
+    head = f"def {name}({one.args.args[0].arg}):"
+    place = inner_span(code, program.decorator_list[0]).start - 1  # before the @
+    return name, Edit(Span(place, place), f"{decorator}{code.newline}{head}{code.newline}{body}{code.newline * 2}")
+
+
+def _keyword(function: ast.FunctionDef, name: str) -> ast.expr | None:
+    match function.decorator_list:
+        case [ast.Call(keywords=keywords)]:
+            found = {keyword.arg: keyword.value for keyword in keywords}
+            return found.get(name) if set(found) == {"input", "output"} else None
+    return None
+
+
+def _can_join(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
+    for function in (one, other):
+        arguments = function.args
+        if (
+            len(arguments.args) != 1
+            or arguments.vararg
+            or arguments.kwarg
+            or arguments.kwonlyargs
+            or arguments.posonlyargs
+        ):
+            return False
+        for statement in function.body:
+            if not isinstance(statement, ast.Assign | ast.Return) or statement.lineno != statement.end_lineno:
+                return False
+    returns = [isinstance(statement, ast.Return) for statement in one.body]
+    if returns != [False] * (len(returns) - 1) + [True] or one.body[-1].value is None:  # type: ignore[attr-defined]
+        return False
+    bound = [
+        {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        for function in (one, other)
+    ]
+    read = {node.id for node in ast.walk(other) if isinstance(node, ast.Name)} - {other.args.args[0].arg}
+    own = one.args.args[0].arg
+    return not bound[0] & read and other.args.args[0].arg not in bound[1] and own not in read
+
+
+def _renamed(line: str, name: str, new: str) -> str:
+    """Return a line with a name replaced wherever it is read."""
+    code = Embedded.whole(line)
+    nodes = (node for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name) and node.id == name)
+    return apply_edits(line, [Edit(inner_span(code, node), new) for node in nodes])
