@@ -137,11 +137,14 @@ def _trials(text: str, word: Span) -> Iterator[str]:
     yield from (before + mark + after for mark in _MARKS)
     yield from (before + mark + closed + below for mark in _MARKS)
     for tail in _tails(statement):
-        yield from (before + mark + end + tail + below for end in (rest, closed) for mark in _MARKS)
+        yield from (before + mark + end + tail + below for end in dict.fromkeys((rest, closed)) for mark in _MARKS)
     start = len(before) - len("\n".join(_statement_lines(before)))
     filled = before[:start] + _filled(before[start:])
     # What stands behind the cursor may be empty, too: a snippet is filled in from left to right.
-    yield from (filled + mark + end + below for end in (_filled(rest), closed) for mark in _MARKS)
+    ends = dict.fromkeys((_filled(rest), closed))
+    if filled == before:  # then some were tried above
+        ends = dict.fromkeys(end for end in ends if end != closed and end + below != after)
+    yield from (filled + mark + end + below for end in ends for mark in _MARKS)
 
 
 def _tails(statement: str) -> tuple[str, ...]:
