@@ -21,7 +21,7 @@ from typing import Any, Final
 import lsprotocol
 import ruamel.yaml
 
-from benchmarks.bench_check import python_file
+from benchmarks.bench_check import generation2_file, python_file
 from benchmarks.harness import ROOT, TASKS, BenchReport
 from benchmarks.lsp_client import ServerMessage, ServerSession
 from benchmarks.typing_session import TypedEdit, TypedText, typing, typing_imports
@@ -46,6 +46,7 @@ def run() -> BenchReport:
         bench.starts()
         bench.openings()
         bench.edits()
+        bench.generation2()
         bench.others()
         bench.requests()
         bench.memory()
@@ -56,7 +57,10 @@ def run() -> BenchReport:
 
 def broken_file(lines: int, tag: str = "") -> str:
     """Return a Python file of programs one of which uses a stream twice, so that each version has findings to send."""
-    text = python_file(lines, tag)
+    return _broken(python_file(lines, tag))
+
+
+def _broken(text: str) -> str:
     return text.replace("step.Zip().apply((E2, E1))", "step.Zip().apply((E2, E2))", 1)
 
 
@@ -133,6 +137,24 @@ class _Bench:
                 session.quiet(_SETTLE)
                 times = self._type(session, typing(document, EDITS), document, await_findings)
                 self._edited(name, session, times, goal=goal)
+
+    def generation2(self) -> None:
+        """A file of generation 2 with as many lines: opened, and edited."""
+        text, uri = _broken(generation2_file(1_000)), (self.folder / "generation2.py").as_uri()
+        opened: list[float] = []
+        for _ in range(STARTS):
+            with self._started() as session:
+                start = session.open(uri, text, "python")
+                opened.append(session.diagnostics(uri, 1).time - start)
+        self._row("open to first findings: 1,000 lines of generation 2, pushed", opened)
+        self._goal("open to first findings, 1,000 lines of generation 2", statistics.median(opened), 60)
+        document = TypedText(uri, text)
+        with self._started() as session:
+            session.open(uri, text, "python")
+            session.diagnostics(uri, 1)
+            session.quiet(_SETTLE)
+            times = self._type(session, typing(document, EDITS), document, _push)
+            self._edited("Stepsmith, generation 2, pushed", session, times, goal=True)
 
     def others(self) -> None:
         """The same edits for other servers."""

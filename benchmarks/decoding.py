@@ -19,6 +19,7 @@ from stepcore.sim.functional import Session
 Policy: TypeAlias = Literal["coarse", "interleaved", "free"]
 POLICIES: Final[tuple[Policy, ...]] = ("coarse", "interleaved", "free")
 BLOCK: Final = 16  # requests that a coarse lane takes at once
+LANES: Final = 4  # of the example
 _TILE: Final = 64  # rows of a cache's tile
 
 
@@ -29,6 +30,20 @@ def lengths_trace(batch: int, *, mean: float, spread: float, seed: int) -> list[
     """
     rng = Random(seed)
     return [max(1, round(exp(rng.gauss(log(mean) - spread**2 / 2, spread)))) for _ in range(batch)]
+
+
+def dealt_tiles(policy: Policy, lengths: Sequence[int]) -> int:
+    """Return the tiles of the lane that has most of them: what a policy costs where a lane does nothing but read tiles.
+
+    Requests come in this order, and a free lane is the one that has least to do: list scheduling. It knows nothing of
+    what comes, so it may end later than any fixed order, at most by the longest request; where requests come longest
+    first it never ends later than lanes in turn.
+    """
+    lanes = [0] * LANES
+    for number, length in enumerate(lengths):
+        turn = number // BLOCK if policy == "coarse" else number
+        lanes[min(range(LANES), key=lanes.__getitem__) if policy == "free" else turn % LANES] += length
+    return max(lanes)
 
 
 def decode_text(policy: Policy, batch: int, columns: int, tiles: int) -> str:
