@@ -22,6 +22,7 @@ from programs.running import (
 )
 from stepcore.check import check_text
 from stepcore.conversion.to_python import task_to_python
+from stepcore.costs.bounds import Bounds
 from stepcore.costs.metrics import measure
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Verdict
@@ -279,6 +280,18 @@ def test_memory_is_bounded_by_the_largest_sizes() -> None:
     with pytest.raises(SimError) as caught:
         Session(checked.spec, limit=1 << 26)
     assert caught.value.code == "STEP406"
+
+
+def test_short_lists_are_bounded_by_how_many_there_are() -> None:
+    """A reference gets a tensor for each list: a hundred million numbers in short ones would take minutes."""
+    _, checked = check(PROGRAMS["folds"])
+    bounds = Bounds(checked.spec, checked.spec.bindings({"M": 10_000_000}))
+    assert bounds.fixed < 4 << 30 < bounds.lists
+    with pytest.raises(SimError, match="the lists of ragged sizes, each of which is a tensor") as caught:
+        Session(checked.spec, {"M": 10_000_000})
+    assert caught.value.code == "STEP406"
+    _, checked = check(PROGRAMS["folds"].replace("{min: 0, max: 4}", "{min: 0, max: 4000}"))
+    assert Bounds(checked.spec, checked.spec.bindings()).lists < 1 << 20  # however long they are
 
 
 def test_a_run_knows_the_sizes_that_its_metrics_name() -> None:

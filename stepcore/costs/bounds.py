@@ -4,6 +4,8 @@ The semantics of the operators are run on sizes instead of tensors (:mod:`stepco
 of the real runtime. The rule follows what that runtime does, from above:
 
 - inputs and parameters count in full; declared outputs count twice (the result in full shape, and its reference);
+- a list of a ragged size is a tensor of its own for the reference, whose object counts: millions of short lists are
+  bounded by it, which would take minutes to make, however few their numbers are;
 - a stream axis along which the value repeats takes no memory (``Repeat``, ``RepeatRef``, ``Promote``), and neither do
   views; merging such an axis with one that does not repeat takes the full size;
 - a Map counts what it materializes: at once where it is small, where somebody needs its values where it stays lazy
@@ -27,6 +29,7 @@ from stepcore.sizes.dim import OPEN, SIZE_RULE, Dim, DimError
 from stepcore.types import DTYPE_BYTES, Shape, StreamType, components, dtype_of, element_shape, tensor_shapes
 
 DEFAULT_LIMIT: Final = 4 << 30
+_BYTES_OF_A_LIST: Final = 640  # of a small tensor with its object, measured
 
 
 class Bounds:
@@ -41,6 +44,7 @@ class Bounds:
         self.fixed = sum(prod(p.extents) * p.bytes_each for _, parts in self._ports for p in parts)
         self.fixed += sum(self._port_bytes(port.type) for port in spec.parameters)
         known = {each.name for each in spec.drawn}
+        self.lists = self._list_bytes(known)
         self.fixed += 2 * sum(self._port_bytes(port.type) for port in spec.outputs or () if _is_known(port.type, known))
 
     def check(self, graph: TypedGraph, scale: int = 1) -> ByteCount:
@@ -50,7 +54,7 @@ class Bounds:
             SimError: STEP406 with the operator, the bytes needed and the limit; STEP405 where a fold is endless.
         """
         ledger = ByteCount(self.limit, scale)
-        ledger.charge(self.fixed)
+        self.charge_fixed(ledger)
         runtime = SizeRuntime(ledger, self.fn_sizes, self.bind, graph.streams)
         ports = zip(self.spec.inputs, self._ports, strict=True)
         inputs = [SizeData(ledger, sizes, port.type.element, parts) for port, (sizes, parts) in ports]
@@ -58,6 +62,33 @@ class Bounds:
         for index in graph.returns:
             streams[index].force()
         return ledger
+
+    def charge_fixed(self, ledger: ByteCount) -> None:
+        """Add what every run of the specification holds.
+
+        Raises:
+            SimError: STEP406 where that is more than the limit.
+        """
+        ledger.charge(self.fixed)
+        inputs, ledger.name = ledger.name, "the lists of ragged sizes, each of which is a tensor for the reference,"
+        ledger.charge(self.lists)
+        ledger.name = inputs
+
+    def _list_bytes(self, known: set[str]) -> int:
+        """Return what the lists take that a reference gets and gives, besides their numbers."""
+        spec = self.spec
+        if not spec.drawn or not (spec.reference or any(port.transforms for port in spec.outputs or ())):
+            return 0
+        given = [2 * self._lists(port.type) for port in spec.inputs]  # which it gets as a copy
+        made = [self._lists(port.type) for port in spec.outputs or () if _is_known(port.type, known)]
+        return (sum(given) + sum(made)) * _BYTES_OF_A_LIST
+
+    def _lists(self, stream: StreamType) -> int:
+        """Return how many lists the innermost ragged dimension has."""
+        inner = next((place for place, size in enumerate(stream.shape) if size.is_ragged), None)
+        if inner is None:
+            return 0
+        return prod(map(self.bind, stream.shape[inner + 1 :])) * len(components(stream.element))
 
     def bind(self, size: Dim | int) -> int:
         """Return the integer that ``size`` is. SimError STEP225 where a symbol has no value."""
@@ -133,4 +164,4 @@ def check_sizes(spec: ProgramSpec, bindings: Mapping[str, int], limit: int = DEF
                 raise SimError("STEP225", f"{name}: {error}") from None
             if value < 1:
                 raise SimError("STEP217", f"the size {size} of {name} is {value}; {SIZE_RULE}")
-    ByteCount(limit).charge(Bounds(spec, bindings, limit).fixed)
+    Bounds(spec, bindings, limit).charge_fixed(ByteCount(limit))

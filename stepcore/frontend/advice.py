@@ -55,7 +55,15 @@ _INSTEAD: Final[dict[str, str]] = _table(
     ("shape size ndim dim rank numel", _SIZES),
     ("item numpy tolist data values detach cpu cuda print show", _SEE),
     ("feedback loop cycle", _CYCLE),
-    ("buffer tobuffer store load", "step.Bufferize(a=...) makes buffers, and step.Streamify() streams of them"),
+    ("buffer tobuffer", "step.Bufferize(a=...) makes buffers, and step.Streamify() streams of them"),
+    (
+        "load loadtile loadtiles read dma",
+        "step.LinearOffChipLoad(tensor=..., tile=[r, c]) reads a parameter by tiles, and element functions by its name",
+    ),
+    (
+        "store storetile storetiles write",
+        "step.LinearOffChipStore(tensor=...) writes tiles to a parameter that is declared as written",
+    ),
 )
 # Types as PyTorch and NumPy name them, and ours.
 _SCALARS: Final[dict[str, str]] = _table(

@@ -16,6 +16,7 @@ from stepcore.frontend import advice, functions, sequences
 from stepcore.frontend.bounds import bounded
 from stepcore.frontend.state import MAX_CALL_DEPTH, MAX_WRITTEN, Abandon, Frame
 from stepcore.frontend.values import (
+    MADE,
     UNKNOWN,
     Alternatives,
     EvaluationContext,
@@ -35,6 +36,7 @@ from stepcore.frontend.values import (
     describe,
     is_stream,
     is_unknown,
+    ready_made,
 )
 from stepcore.ops import miscalls
 from stepcore.ops.calling import Calling, Param, ParamKind
@@ -54,7 +56,6 @@ TYPE_MAKERS = frozenset({
     "Scalar", "Buffer", "Multihot", "Tile", "STuple", "Symbol", "dyn", "ragged", "any_size",
 })  # fmt: skip
 FUNCTIONS = frozenset({"count"})  # element functions that no body can say
-_MADE: Final = "fns."  # before the names of those that are written for given types
 # Names of stepcore that stand for themselves in annotations and decorators.
 MARKERS = frozenset({
     "Stream", "Param", "fn", "program", "composition", "Fn", "dims", "Program", "Composition", "StepError",
@@ -77,8 +78,15 @@ def module_member(el: Elaboration, module: ModuleRef, node: ast.Attribute) -> Va
         from stepcore.fn.factories import FACTORIES  # few programs have functions made
 
         if node.attr in FACTORIES:
-            return ProgramBuiltin(f"{_MADE}{node.attr}")
-        el.unknown_name("STEP202", "the function", node.attr, nearest(node.attr, FACTORIES), el.span(node), "")
+            return ProgramBuiltin(f"{MADE}{node.attr}")
+        el.unknown_name(
+            "STEP202",
+            "the function",
+            node.attr,
+            nearest(node.attr, FACTORIES, closed=True),
+            el.span(node),
+            "`stepsmith ops fns` lists them",
+        )
         return UNKNOWN
     return ModuleRef(f"{module.name}.{node.attr}")
 
@@ -170,13 +178,6 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
     return UNKNOWN
 
 
-def ready_made(value: Value) -> str:
-    """Return which of ``step.fns`` a value is, "" where it is none."""
-    if isinstance(value, ProgramBuiltin) and value.name.startswith(_MADE):
-        return value.name.removeprefix(_MADE)
-    return ""
-
-
 def _factory(el: Elaboration, name: str, node: ast.Call, args: list[Value]) -> Value:
     """Return the element function that ``step.fns.NAME(types)`` makes."""
     from stepcore.fn.factories import FACTORIES
@@ -189,6 +190,15 @@ def _factory(el: Elaboration, name: str, node: ast.Call, args: list[Value]) -> V
     if node.keywords or not least <= len(args) <= len(wanted):
         text = f"step.fns.{name} takes {few(least, 'element type')}, found {few(len(args), 'argument')}"
         el.report("STEP224", node, text, f"write step.fns.{name}({', '.join(wanted[:least])})")
+        return UNKNOWN
+    if any(map(is_stream, args)):
+        text = f"step.fns.{name} makes a function for element types, and {el.text(node.args[0])} is a stream"
+        el.report(
+            "STEP222",
+            node,
+            text,
+            f"apply the function: step.Map(fn=step.fns.{name}(TYPE)).apply({el.text(node.args[0])})",
+        )
         return UNKNOWN
     try:
         return make(*args)

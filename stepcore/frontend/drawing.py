@@ -8,7 +8,7 @@ from typing import Final
 
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.graph.ir import Port
-from stepcore.open_types.drawn import DrawnSize, draw_faults, drawn_size
+from stepcore.open_types.drawn import DrawnSize, draw_faults, drawn_size, named_sizes
 from stepcore.text.wording import clipped
 
 _WRITE: Final = 'write sizes={"?L": (0, 64), "~L": [3, 1, 2]}: bounds, or all values'
@@ -27,12 +27,16 @@ def drawn_sizes(
         return ()
     drawn: dict[str, DrawnSize] = {}
     places: dict[str, ast.expr] = {}
+    bare = {name[1:]: name for name in named_sizes((port.name, port.type) for port in inputs)}
     for key, value in zip(node.keys, node.values, strict=True) if node is not None else ():
         name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
         places.setdefault(name, key or value)
         try:
             if name in drawn:
                 raise ValueError(f"{name} is given twice")
+            if name in bare:
+                places.setdefault(bare[name], key or value)
+                raise ValueError(f'the key of {bare[name]} is written with its mark, "{bare[name]}", not {name!r}')
             drawn[name] = _drawn(name, value)
         except ValueError as error:
             el.report("STEP907", key or value, str(error), _WRITE)

@@ -16,7 +16,7 @@ from stepcore.frontend.values import (
     TypeMaker,
     Value,
     describe,
-    is_unknown,
+    holds_unknown,
 )
 from stepcore.ops import miscalls
 from stepcore.sizes.dim import Dim
@@ -97,7 +97,7 @@ def element_type(el: Elaboration, node: ast.expr) -> Element | None:
         return STuple(value)
     if isinstance(value, ELEMENTS):
         return value
-    if not is_unknown(value):
+    if not holds_unknown(value):
         el.report("STEP222", node, f"an element type is expected, and this is {describe(value)}", "write step.f32, say")
     return None
 

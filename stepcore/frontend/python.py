@@ -37,6 +37,7 @@ from stepcore.frontend.values import (
     TypeMaker,
     Value,
     describe,
+    holds_unknown,
     is_unknown,
 )
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec, whole_port
@@ -630,7 +631,7 @@ class _Reader:
         match value:
             case (TypeMaker("Annotated"), TypeMaker(name, written), element, tuple() | list() as sizes) if name == kind:
                 return self._stream_type(node, element, sizes, may_be_scalar=kind == "Param"), written
-        if len(self.el.diagnostics) == before and not _holds_unknown(value):
+        if len(self.el.diagnostics) == before and not holds_unknown(value):
             self._no_type(node, value, kind, example)
         return None, False
 
@@ -784,11 +785,6 @@ def _root(node: ast.expr | None) -> ast.expr | None:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node
-
-
-def _holds_unknown(value: Value) -> bool:
-    """Return whether a finding was given already for a part of an annotation."""
-    return is_unknown(value) or (isinstance(value, tuple) and any(map(_holds_unknown, value)))
 
 
 def _tensors(stream_type: StreamType) -> str:

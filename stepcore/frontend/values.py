@@ -55,6 +55,9 @@ class UnknownSequence:
     item: Value
 
 
+MADE: Final = "fns."  # before the names of functions that are written for given types
+
+
 @dataclass(frozen=True, slots=True)
 class ModuleRef:
     """An imported module, by its full name."""
@@ -81,6 +84,18 @@ def is_unknown(value: Value) -> bool:
     """Return whether a finding was given for ``value`` already."""
     ref = value.ref if isinstance(value, OperatorValue) else value
     return value is UNKNOWN or (isinstance(ref, OperatorRef) and ref.cls is None)
+
+
+def ready_made(value: Value) -> str:
+    """Return which of ``step.fns`` a value is, "" where it is none."""
+    if isinstance(value, ProgramBuiltin) and value.name.startswith(MADE):
+        return value.name.removeprefix(MADE)
+    return ""
+
+
+def holds_unknown(value: Value) -> bool:
+    """Return whether a finding was given already for a value or a part of it."""
+    return is_unknown(value) or (isinstance(value, tuple | list) and any(map(holds_unknown, value)))
 
 
 @dataclass(slots=True)  # not frozen: made for every call, at a third of the cost
@@ -267,7 +282,7 @@ def sort_of(value: Value) -> Sort:
         case Helper():
             return Sort.HELPER
         case ModuleRef() | ProgramBuiltin():
-            return Sort.FOREIGN
+            return Sort.READY_MADE if ready_made(value) else Sort.FOREIGN
     return Sort.OTHER
 
 

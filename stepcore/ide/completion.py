@@ -9,7 +9,6 @@ from typing import Any, Final
 from stepcore.findings.diagnostics import Edit
 from stepcore.fn import allow
 from stepcore.fn.decl import FnDecl
-from stepcore.frontend.calls import ready_made
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -19,6 +18,7 @@ from stepcore.frontend.values import (
     OperatorValue,
     StreamRef,
     Value,
+    ready_made,
 )
 from stepcore.ide import declaring, members
 from stepcore.ide.analysis import Analysis

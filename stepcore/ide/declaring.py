@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from stepcore.fn.decl import FnDecl
-from stepcore.frontend.calls import ready_made
 from stepcore.frontend.functions import ELEMENTS
-from stepcore.frontend.values import Helper, ModuleRef, TypeMaker, Value
+from stepcore.frontend.values import Helper, ModuleRef, TypeMaker, Value, ready_made
 from stepcore.ide import drawing, members
 from stepcore.ide.cursor import Cursor
 from stepcore.ide.cut import last_name

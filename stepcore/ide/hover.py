@@ -6,9 +6,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from stepcore.fn.decl import FnDecl
-from stepcore.frontend.calls import ready_made
 from stepcore.frontend.functions import ELEMENTS
-from stepcore.frontend.values import FnClass, Helper, ModuleRef, OperatorRef, OperatorValue, TypeMaker, Value
+from stepcore.frontend.values import (
+    FnClass,
+    Helper,
+    ModuleRef,
+    OperatorRef,
+    OperatorValue,
+    TypeMaker,
+    Value,
+    ready_made,
+)
 from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.ide import docs, hover_text
 from stepcore.ide.analysis import Analysis, DocumentUnit

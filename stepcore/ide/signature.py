@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from stepcore.frontend.calls import ready_made
-from stepcore.frontend.values import OperatorRef, OperatorValue
+from stepcore.frontend.values import OperatorRef, OperatorValue, ready_made
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.completion import operator_of
 from stepcore.ide.cursor import Cursor, cursor_at

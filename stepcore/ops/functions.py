@@ -50,21 +50,25 @@ def need_element(fn: FnLike, element: Element, ctx: TypingContext, what: str) ->
 
 
 def need_folded(operator: str, parameter: str, value: int, operand: Operand) -> None:
-    """Raise STEP206 unless ``1 <= value <= R``: at least one dimension is taken and one stays."""
+    """Raise STEP206 unless ``1 <= value <= R``: at least one dimension is taken and one stays.
+
+    ``parameter`` is empty where none says how many are taken.
+    """
     rank = operand.type.rank
     if 1 <= value <= rank:
         return
+    with_it = f"{operator} with {parameter}={value}" if parameter else operator
     found = f"{operand.name} has rank {rank} (shape [{', '.join(map(str, operand.type.shape))}])"
     if value < 1:
         text = f"{parameter} of {operator} must be at least 1, found {value}"
     elif value == rank + 1:
         text = (
-            f"{operator} with {parameter}={value} needs rank {value} or more, because one dimension must stay, "
+            f"{with_it} needs rank {value} or more, because one dimension must stay, "
             f"but {found}; Promote(b={rank + 1}) before it adds an outermost dimension of size 1, which stays"
         )
     else:
-        text = f"{operator} with {parameter}={value} needs rank {value} or more, but {found}"
-    raise RuleError("STEP206", text, RuleSubject.param(parameter))
+        text = f"{with_it} needs rank {value} or more, but {found}"
+    raise RuleError("STEP206", text, RuleSubject.param(parameter) if parameter else RuleSubject.input(0))
 
 
 def need_zipped(operator: str, fn: FnLike, operands: Sequence[Operand], ctx: TypingContext) -> FnLike:

@@ -32,6 +32,7 @@ class Sort(Enum):
     OPERATOR = auto()  # with parameters or without
     FUNCTION = auto()  # an element function
     HELPER = auto()  # a function of the user's that is none
+    READY_MADE = auto()  # one of step.fns, before its types
     FOREIGN = auto()  # a function or module of Python or of a library
     TENSOR = auto()  # of scripts only
     OTHER = auto()
@@ -202,6 +203,14 @@ def wrong_kind(name: str, calling: Calling, param: Param, node: ast.expr, value:
     sort = page.sort(value)
     if sort is Sort.FOREIGN and param.kind is ParamKind.FN:
         way_out = f"write an element function that calls {page.text(node)}"
+    if sort is Sort.STREAM and param.kind is ParamKind.MEMORY:
+        declared = f"*, {page.text(node)}: Annotated[step.Param, step.f32, (COLUMNS, ROWS)]"
+        way_out = (
+            "declare it under parameters, not inputs" if page.is_task else f"a parameter is declared as {declared}"
+        )
+    if sort is Sort.READY_MADE:
+        what = f"{page.text(node)} makes one for given types"
+        return Mistake("STEP204", f"{text}, and {what}", f"write {param.name}={page.text(node)}(TYPE)")
     if sort is Sort.HELPER and not meant:
         way_out = f"write {decorator}(input=..., output=...) above its def"
     return Mistake("STEP204", f"{text}, and {page.what(node, value)}", way_out, meant)
@@ -223,7 +232,7 @@ def _meant(calling: Calling, param: Param, value: Any, page: Page) -> str:
             return f"[{value}]"
         case ParamKind.INTEGER | ParamKind.SIZE, str() if value.isdecimal() and len(value) < 10:
             return str(int(value))
-        case ParamKind.FN | ParamKind.SIZE, str() if value.isidentifier():
+        case ParamKind.FN | ParamKind.SIZE | ParamKind.MEMORY, str() if value.isidentifier():
             return value if param.kind.accepts(page.look(value)) else ""
     return ""
 

@@ -62,7 +62,7 @@ def stack(
         need_inputs(self, operands, 1)
         need_axis("Retile", self.axis)
         stream, tile = operands[0].type, need_tile("Retile", operands[0])
-        need_folded("Retile", "one dimension", 1, operands[0])
+        need_folded("Retile", "", 1, operands[0])
         way_out = "all tiles of a stream have one shape"
         need_not_ragged("Retile", stream.shape[0], "an innermost dimension", way_out=way_out)
         return (StreamType(self._joined(tile, stream.shape[0]), stream.shape[1:]),)

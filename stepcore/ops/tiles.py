@@ -112,6 +112,18 @@ def grid(operator: str, memory: OffChipTensor, tile: Shape, ctx: TypingContext, 
             f"{few(len(memory.sizes), 'dimension')}; declare it with a further size of 1"
         )
         raise RuleError("STEP227", text, subject)
+    try:
+        return _cut(operator, memory, tile, ctx, subject)
+    except RuleError as error:
+        turned = f"a tile is [rows, columns]: [{tile[1]}, {tile[0]}] divides {memory.name}"
+        try:
+            _cut(operator, memory, tile[::-1], ctx, subject)
+        except RuleError:
+            raise error from None
+        raise RuleError(error.code, f"{error.message}; {turned}", subject) from None
+
+
+def _cut(operator: str, memory: OffChipTensor, tile: Shape, ctx: TypingContext, subject: RuleSubject) -> Shape:
     rows, columns = tile
     along = [
         _quotient(operator, what, size, of, memory, ctx, subject)

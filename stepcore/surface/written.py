@@ -145,7 +145,7 @@ class Script:
         if ParamKind.FN.accepts(value):
             return Sort.FUNCTION
         if isinstance(value, FunctionType):
-            return Sort.HELPER
+            return Sort.READY_MADE if value.__module__ == "stepcore.fn.factories" else Sort.HELPER
         if isinstance(value, type(sys)) or (callable(value) and not isinstance(value, type)):
             return Sort.FOREIGN
         return Sort.TENSOR if what_is(value) == "a tensor" else Sort.OTHER
