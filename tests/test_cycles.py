@@ -64,6 +64,22 @@ def test_what_stops_is_what_checking_warns_of(path: Path) -> None:
     assert warned == any(program.name in STOPPING for program in result.programs)
 
 
+def test_a_script_is_told_why_it_is_not_timed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    assert command.run([str(script)], command.TimeOptions()) == 2
+    assert "a script runs at once and cannot be timed" in capsys.readouterr().err
+
+
+SCRIPT = """\
+import stepcore as step
+from stepcore.dims import M, N
+
+E0 = step.Stream("E0", step.f32, 1, [M, N])
+print(step.Promote(b=0).apply(E0).rank)
+"""
+
+
 def test_the_depths_that_are_told_let_it_run() -> None:
     for name in sorted(STOPPING):
         (checked,) = programs_of(ROOT / "benchmarks" / "tasks" / f"{name}.step.yaml")

@@ -24,6 +24,20 @@ from timing_properties import assert_under_delays, delayed
 DRIFTING = ((64, 64, 64, 256), (64, 64, 192, 256), (64, 64, 192, 384), (64, 128, 192, 384))
 
 
+@pytest.fixture(autouse=True)
+def look_in_short_runs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "FEW_TOKENS", 0)
+
+
+def test_a_short_run_looks_for_no_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = run(diamond(6, rows=19))
+    monkeypatch.undo()
+    found, longer = run(diamond(6, rows=19)), run(diamond(6, rows=20))
+    assert sum(channel.put for channel in found.channels) < rows.FEW_TOKENS
+    assert (bool(looked.skipped), bool(found.skipped), bool(longer.skipped)) == (True, False, True)
+    assert found == replace(looked, instructions=found.instructions, skipped=0)
+
+
 @pytest.mark.parametrize("tile", PUBLISHED, ids=lambda tile: f"{tile[0]}x{tile[1]}")
 def test_the_published_cycles_of_the_validation_graph(tile: tuple[int, int]) -> None:
     cycles, more = PUBLISHED[tile]

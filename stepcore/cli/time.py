@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from stepcore.check.files import CheckResult, check_text, program_faults
 from stepcore.check.programs import Checked
@@ -45,6 +45,9 @@ from stepcore.timing.hardware_file import HardwareError
 from stepcore.timing.recorder import RunRecorder
 
 _Runs: TypeAlias = "list[tuple[TimedFile, RunRecorder]]"
+
+
+_SCRIPT: Final = "a script runs at once and cannot be timed: put its operators into a function with @step.program"
 
 
 class TimeOptions(Record):
@@ -192,6 +195,8 @@ class _Session:
         programs = [program for program in result.programs if target.program in (None, program.name)]
         composed = [each for each in result.compositions if target.program in (None, each.name)]
         if not programs and (self.options.compare is not None or not composed):
+            if result.script is not None:
+                raise Unusable(target.path, _SCRIPT, "STEP907")
             what = "; a composition is not compared, its programs are" if composed else ""
             raise Unusable(target.path, f"there is no such program here{what}", "STEP910")
         for program in programs:

@@ -142,7 +142,7 @@ class _Run:
             self._asked()
             if not self.memory.pending:
                 return self._timing(self.limit - left)
-            if state.is_regular:
+            if state.may_recur:
                 self.periods.waits()
             done = self._answered()
             left -= self.memory.work + self.periods.work

@@ -18,6 +18,7 @@ from stepcore.timing.recorder import KINDS, RunRecorder
 WaitReason: TypeAlias = Literal["empty", "full", "memory"]
 _SMALL: Final = 1 << 31  # cycles of one instruction: as many instructions fit into 64 bits
 COMPILE_FROM: Final = 60_000  # tokens, or numbers that the data decide, from which on machine code is worth its loading
+FEW_TOKENS: Final = 600  # of a whole run, below which to look for what recurs costs more than it saves
 MOST_HELD: Final = 1 << 20  # bursts under way that are remembered where the inner loop follows memory
 FEW_BURSTS: Final = 128  # of a request, up to which without machine code, too, it is cheaper to place them one by one
 
@@ -76,6 +77,7 @@ class Rows:
         self._run = inner.run_units
         # What the data decide does not recur, so all that counts there is how quickly instructions run.
         self.is_regular = not self.code.tables
+        self.may_recur = self.is_regular and sum(traffic.tokens) >= FEW_TOKENS
         if compile_it and not self.is_regular:
             compiled = inner.compiled() if self._is_worth_it(network, traffic) else None
             if memory is not None and (compiled is not None or self._most_bursts() <= FEW_BURSTS):
@@ -134,7 +136,7 @@ class Rows:
     def advance(self, steps: int, horizon: int) -> int:
         """Run until all units wait, or the beacon comes by; see :func:`run_units`."""
         code = self.code
-        beacon = self.beacon if self.is_regular else -1
+        beacon = self.beacon if self.may_recur else -1
         listens = self.listens if self.uses_memory else steps
         return self._run(
             (code.op, code.first, code.second, code.cursor, code.tables),
