@@ -104,7 +104,11 @@ def _all(pool: Pool) -> BenchReport:
                 subject.name, f"{found.old.cycles:,}", f"{after:,}", f"{gain:.2f}", f"{found.ratio or 0:.3g}",
                 str(len(found.best.steps)), str(found.tried), f"{seconds:.1f}",
             ])  # fmt: skip
-            report.figures[subject.name] = {"before": found.old.cycles, "after": after, "seconds": seconds}
+            report.figures[f"{path.name}::{subject.name}"] = {
+                "before": found.old.cycles,
+                "after": after,
+                "seconds": seconds,
+            }
     mean = exp(sum(map(log, gains)) / len(gains))
     report.figures |= {"geometric mean": mean}
     report.goal("the least gain: nothing is slower", min(gains), 1, "x", at_least=True)
