@@ -1,8 +1,9 @@
 """``python -m benchmarks [WHAT] [--part PART] [--json-dir DIR]``; ``--help`` lists what there is.
 
 What is saved in the default folder becomes the page of figures (:mod:`benchmarks.page`). ``all`` leaves out ``search``,
-``functions``, ``process``, ``sizes``, ``networks``, ``generation2`` and ``optimize``, which take long. ``--part noise``
-runs a part of the search, for example, ``--folder FOLDER`` the networks or the sizes of another folder.
+``functions``, ``process``, ``sizes``, ``networks``, ``generation2``, ``optimize`` and ``schedules``, which take long.
+``--part noise`` runs a part of the search, for example, ``--folder FOLDER`` the networks or the sizes of another
+folder.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from benchmarks import page
 from benchmarks.harness import BenchReport, save
 
 GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge", "timing")
-LONG = ("search", "functions", "process", "sizes", "networks", "generation2", "optimize")
+LONG = ("search", "functions", "process", "sizes", "networks", "generation2", "optimize", "schedules")
 
 
 def main() -> None:
@@ -100,6 +101,10 @@ def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list
             from benchmarks import bench_process
 
             return [bench_process.run()]
+        case "schedules":
+            from benchmarks import bench_schedules
+
+            return [bench_schedules.run()]
         case "generation2":
             from benchmarks import bench_generation2
 
