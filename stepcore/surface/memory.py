@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import field
 from typing import Any, Final
 
 from stepcore.ops.memory import OffChipTensor
@@ -13,11 +13,10 @@ from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Scalar, as_shape
 _DTYPES: Final[Mapping[str, str]] = {**{name: name for name in DTYPE_BYTES}, **DTYPE_ALIASES, "float64": "fp32"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class HeldMemory(OffChipTensor):
     """Memory off chip whose content is there: ``tensor``."""
 
-    tensor: Any = None
+    tensor: Any = field(default=None, compare=False)
 
 
 def memory_of(value: Any) -> Any:
