@@ -27,7 +27,10 @@ FILES = [*((path, python_text(path)) for path in EXAMPLES), *((path, path.read_t
 COPY = re.compile(r"^ *((?:\w+, )+\w+) = step\.Copy\(\)\.apply\((\w+)\)\n", re.MULTILINE)
 WRAP = re.compile(r"step\.(?:Promote|Flatten)\([^()]*\)\.apply\((\w+)\)")
 NAME = r"[^\W\d]\w*"
-STREAM = re.compile(rf"(?<=[(,] ){NAME}(?=[,)])|(?<=apply\(){NAME}(?=\))|(?<=return ){NAME}$", re.MULTILINE)
+# Where a stream is read; the middle one of three that an operator gives is none.
+STREAM = re.compile(
+    rf"(?<=[(,] ){NAME}(?=[,)])(?!(?:, {NAME})+ = )|(?<=apply\(){NAME}(?=\))|(?<=return ){NAME}$", re.MULTILINE
+)
 SIZES = re.compile(r"(?:tile|shape|stride)=\[[^]]*$")  # what stands in these is no stream
 OPERATOR = re.compile(r"(?<=step\.)[A-Z]\w+(?=\()")
 PARAMETER = re.compile(r"(?<=\()(?:fn|b|a|n|L|S|N)(?==)")

@@ -168,7 +168,10 @@ class _Maker:
     def unfold(self) -> None:
         """A function that makes a list of each tile."""
         data, rng = self._take(), self.rng
-        if data is None or data.values * 4 > MAX_VALUES:
+        if data is None:
+            return
+        if data.values * 4 > MAX_VALUES:
+            self.live.append(data)
             return
         sizes = rng.choice(((2,), (1, 2), (2, 2)))
         body = f"return [torch.stack([input[0] * k for k in range({prod(sizes)})]).reshape"
