@@ -13,7 +13,6 @@ from ruamel.yaml import YAML
 from oracle.streams import dense
 from oracle.tasks import OracleTask, run_streams
 from stepagents.cli.synth_function import FunctionOptions, run_functions
-from stepagents.schedules.costs import COMPUTE
 from stepagents.schedules.deliver import delivered
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.search import ScheduleOptions, schedules
@@ -21,7 +20,7 @@ from stepagents.torchfn.dims import completed, partly
 from stepagents.torchfn.target import Target, find_target
 from stepagents.torchfn.trace import trace
 from stepagents.traced.graph import TracedFunction
-from stepcore.cycles.bounds import bound_of
+from stepcore.cycles.bounds import COMPUTE, bound_of
 from stepcore.cycles.timed import time_program
 from stepcore.graph.ir import ProgramSpec
 from stepcore.printing.task import task_to_yaml

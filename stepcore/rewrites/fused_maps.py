@@ -66,10 +66,8 @@ def _is_assigned(text: str, whole: Span, argument: Span) -> bool:
 
 def _function(subject: RewriteSubject, names: list[str]) -> tuple[str, Edit] | None:
     """Return the name of the joined function, and the edit that declares it; None where it cannot be written."""
-    text, code = subject.text, Embedded.whole(subject.text)
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    code, tree = subject.code, subject.tree
+    if code is None or tree is None:
         return None
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     program = functions.get(subject.name)
@@ -79,7 +77,7 @@ def _function(subject: RewriteSubject, names: list[str]) -> tuple[str, Edit] | N
     given, made = _keyword(one, "input"), _keyword(other, "output")
     if given is None or made is None or not _can_join(one, other):
         return None
-    fresh = FreshNames(text)
+    fresh = FreshNames(subject.text)
     name, between = fresh.one(f"{names[0]}_{names[1]}"), fresh.one("between")
     last = one.body[-1]
     assert isinstance(last, ast.Return), "as was seen"

@@ -8,17 +8,13 @@ from collections.abc import Iterator
 from stepcore.check.rewriting import inner_span, text_before
 from stepcore.findings.diagnostics import Edit
 from stepcore.rewrites.subject import RewriteSubject
-from stepcore.text.span import Embedded, Span
+from stepcore.text.span import Span
 
 
 def lines_before(subject: RewriteSubject, place: Span, lines: list[str]) -> Edit | None:
     """Return the edit that puts statements before the simple one that holds ``place``; None where there is no room."""
-    code = _code(subject)
-    if code is None:
-        return None
-    try:
-        tree = ast.parse(code.text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    code, tree = subject.code, subject.tree
+    if code is None or tree is None:
         return None
     for statement in _simple(tree):
         span = code.span_to_outer(inner_span(code, statement))
@@ -29,13 +25,6 @@ def lines_before(subject: RewriteSubject, place: Span, lines: list[str]) -> Edit
             text = "".join(f"{line}{code.newline}{code.indent}{margin}" for line in lines)
             return Edit(Span(span.start, span.start), text)
     return None
-
-
-def _code(subject: RewriteSubject) -> Embedded | None:
-    task = subject.result.task
-    if task is None:
-        return Embedded.whole(subject.text)
-    return task.impl.source if task.impl is not None and task.impl.source.verbatim else None
 
 
 def _simple(tree: ast.Module) -> Iterator[ast.stmt]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.jobdata.choices import AffineRule
 from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall, written_call
-from stepcore.text.span import Span
+from stepcore.text.span import Embedded, Span
 
 
 class RewriteSite(Record):
@@ -66,6 +67,22 @@ class RewriteSubject:
     def graph(self) -> TypedGraph:
         """The program's graph."""
         return self.checked.typed
+
+    @cached_property
+    def code(self) -> Embedded | None:
+        """The Python of the file, or of a task's ``impl``; None where that is not written as it is."""
+        task = self.result.task
+        if task is None:
+            return Embedded.whole(self.text)
+        return task.impl.source if task.impl is not None and task.impl.source.verbatim else None
+
+    @cached_property
+    def tree(self) -> ast.Module | None:
+        """The syntax of :attr:`code`; None where there is none, or a line that no program needs is broken."""
+        try:
+            return None if self.code is None else ast.parse(self.code.text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
 
     def call(self, node: TypedNode) -> WrittenCall | None:
         """Return how a node is written: ``step.Op(...).apply(...)``; None where it is not written like that."""

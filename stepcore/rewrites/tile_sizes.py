@@ -30,13 +30,9 @@ class TileSizes(Record):
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
         """Yield the double and the half of each named size."""
-        if subject.result.module is None:
+        code, tree = subject.code, subject.tree
+        if subject.result.module is None or code is None or tree is None:
             return
-        try:
-            tree = ast.parse(subject.text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return  # a line that no program needs is broken
-        code = Embedded.whole(subject.text)
         used = _uses(tree)
         for name, value, span in _named_numbers(tree, code):
             if name in used and not _changes_reference(tree, name, subject.checked.spec.reference):

@@ -67,7 +67,7 @@ def _sizes(traced: TracedFunction) -> tuple[dict[str, int], list[str]]:
     """Return a size for each symbol, and the symbols that nobody gave one."""
     assumed = [name for name in traced.dims if name not in traced.bound]
     chosen = {name: -(-_SIZE // traced.multiples.get(name, 1)) * traced.multiples.get(name, 1) for name in assumed}
-    return {**{name: traced.bound.get(name) or chosen[name] for name in traced.dims}}, assumed
+    return {name: traced.bound.get(name) or chosen[name] for name in traced.dims}, assumed
 
 
 def _chip(near: Path) -> Hardware:

@@ -22,10 +22,6 @@ class Archive:
         self._held.append(candidate)
         return True
 
-    def remove(self, candidate: FasterText) -> None:
-        """Give up a candidate that turned out to be wrong."""
-        self._held.remove(candidate)
-
     @property
     def front(self) -> tuple[FasterText, ...]:
         """What is kept, the fastest first."""

@@ -37,7 +37,7 @@ class OptimizeTarget(Record):
 
 
 class Figures(Record):
-    """What a program costs on a chip: cycles, bytes on chip (None: not known) and moved, and its bound.
+    """What a program costs on a chip: cycles, bytes on chip and moved, and its bound.
 
     ``computing`` are the FLOPs per cycle of all its units.
     """

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from typing import Final
 
 from stepagents.optimize.candidates import FasterText
 from stepagents.optimize.outcome import Optimized, brought
+from stepagents.report.document import html_document
 from stepagents.report.scales import Log, short
 from stepagents.report.svg import drawing, element, hint, label, line
 
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _WIDTH: Final = 760.0
 _HEIGHT: Final = 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 20.0, 16.0, 52.0
@@ -20,19 +19,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 20.0, 16.0, 52.0
 
 def optimize_page(outcomes: Sequence[Optimized]) -> str:
     """Return the page of some programs."""
-    css = files("stepagents.report").joinpath("page.css").read_text(encoding="utf-8")
     title = "Stepsmith optimize: " + ", ".join(outcome.program for outcome in outcomes)
-    head = element(
-        "head",
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        element("title", escape(title)),
-        element("style", css),
-    )
     sections = (_section(number, outcome) for number, outcome in enumerate(outcomes))
-    body = element("main", element("h1", escape(title)), *sections)
-    return "<!doctype html>\n" + element("html", head, element("body", body), lang="en") + "\n"
+    return html_document(title, element("h1", escape(title)), *sections)
 
 
 def _section(number: int, outcome: Optimized) -> str:

@@ -1,7 +1,7 @@
 """What a search has worked out, on disk: the same search goes on from there when it is begun again.
 
 One file for each order (the program, the chip, all that changes the outcome), one line for each result. A line that
-was cut off by a kill is dropped. What is shown is timed and verified anew.
+was cut off by a kill is dropped. What is shown is verified anew.
 """
 
 from __future__ import annotations

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from typing import Final
 
 from stepagents.report.curves import candidates_each, effort_series, seconds_each, system_bars, token_series
+from stepagents.report.document import html_document
 from stepagents.report.plots import bar_chart, legend, line_chart
 from stepagents.report.published import FAIRNESS, SAME_TASKS
 from stepagents.report.runs import Attempt, BenchRun
 from stepagents.report.summary import by_group, overall, pass_table, seeds
 from stepagents.report.svg import element
 
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _INTERVALS: Final = (
     "Intervals are 95 % Wilson score intervals with tasks as independent units. pass@k is the unbiased estimator of "
     "Chen et al. (2021), averaged over tasks."
@@ -24,17 +23,7 @@ _INTERVALS: Final = (
 def report_page(runs: Sequence[BenchRun]) -> str:
     """Return the report of ``runs``, of which there is at least one."""
     title = "Stepsmith benchmark: " + ", ".join(run.label for run in runs)
-    css = files("stepagents.report").joinpath("page.css").read_text(encoding="utf-8")
-    head = element(
-        "head",
-        '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        element("title", escape(title)),
-        element("style", css),
-    )
-    body = element("main", _heading(title, runs), _plots(runs), *(_run(run) for run in runs))
-    return "<!doctype html>\n" + element("html", head, element("body", body), lang="en") + "\n"
+    return html_document(title, _heading(title, runs), _plots(runs), *(_run(run) for run in runs))
 
 
 def _heading(title: str, runs: Sequence[BenchRun]) -> str:

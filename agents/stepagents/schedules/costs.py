@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from stepcore.cycles.bounds import COMPUTE
 from stepcore.records import Record
 from stepcore.timing.hardware import Hardware
 
-COMPUTE: Final = 65_536  # FLOPs per cycle of all units together
 CAPACITY: Final = 16 << 20  # bytes on chip where the chip says nothing
 _LEAST: Final = 64  # FLOPs per cycle of a unit
 _ALONE: Final = 20  # cycles until a burst is back

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -39,7 +39,6 @@ class Tiled:
     multiples: Mapping[str, int]
     estimated_bytes: int
     cycles: int | None = None
-    verified: list[Mapping[str, int]] = field(default_factory=list)
 
     @cached_property
     def checked(self) -> Checked:

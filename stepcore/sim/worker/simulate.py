@@ -65,7 +65,7 @@ def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
         raise unusable(candidate.source, blocking, "the program has errors: run `stepsmith check`")
     candidate.session.order = _order(request)
     try:
-        return _simulated(request, candidate, context)
+        return _simulated(request, candidate, [error.message for error in errors], context)
     finally:
         candidate.session.order = None  # the session of a task is kept
 
@@ -74,9 +74,10 @@ def _order(request: SimulateRequest) -> ArrivalOrder | None:
     return ArrivalOrder({int(node): row for node, row in request.order.items()}) if request.order else None
 
 
-def _simulated(request: SimulateRequest, candidate: Candidate, context: Context) -> SimulateResult:
+def _simulated(
+    request: SimulateRequest, candidate: Candidate, warnings: Sequence[str], context: Context
+) -> SimulateResult:
     graph = candidate.checked.typed
-    errors = [d for d in candidate.checked.diagnostics if d.severity is Severity.ERROR]
     use_threads(candidate.session)
     decided = candidate.decide()
     is_compared = decided.functional.ok or about(decided.functional.code).outcome is Outcome.DIFFERENT
@@ -97,7 +98,7 @@ def _simulated(request: SimulateRequest, candidate: Candidate, context: Context)
         streams=tuple(_stream(graph, i, d, count, costs.streams[i]) for i, d in enumerate(run.streams)),
         operators=tuple(_operator(candidate, graph, node, seconds[node.index], costs) for node in graph.nodes),
         metrics=_metrics(costs),
-        warnings=tuple(d.message for d in errors),
+        warnings=tuple(warnings),
         verdict=_verdict(candidate, request.path, decided, arrival),
         reads=reads(candidate.opened),
         arrival=arrival,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -187,10 +187,3 @@ def pad(tr: Tracer, op: Operation, args: Sequence[Any], kwargs: dict[str, Any], 
     if type(p["self"]) is not TV or p.get("mode", "constant") != "constant" or has_traced((p.get("value"),)):
         raise NoRule
     return tr.emit(op.plain, p["self"].reg, tuple(p["pad"]), "constant", p.get("value"))
-
-
-def element_last(tr: Tracer, reg: Reg, rank: int, dim: int, function: Callable[..., Tensor]) -> Reg:
-    """Record ``function`` on the register with element dimension ``dim`` (negative) moved to the end and back."""
-    if dim == -1 or rank < 2:
-        return tr.emit(function, reg)
-    return tr.emit(lambda x: function(x.movedim(dim, -1)).movedim(-1, dim), reg)
