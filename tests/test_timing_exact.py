@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
+from typing import Any
 
 import pytest
 
 from oracle.timing import run_literally
 from stepcore.cycles import ends
-from stepcore.timing import exact, memory, rows, units
+from stepcore.timing import exact, memory, rows, search_budget, units
 from stepcore.timing.exact import Timing, TooLong, run
 from stepcore.timing.linear import Horizon, NotLinear, Number, grown, linear, sum_of
 from stepcore.timing.microcode import enq, take, times, work_table
 from stepcore.timing.periods import Periods
+from stepcore.timing.search_budget import SearchBudget
 from timing_cases import PUBLISHED, SMALL, one_map
 from timing_networks import Build, chip, diamond, drawn, drawn_chip, drawn_loads, swiglu
 from timing_programs import assert_literal
@@ -27,12 +30,13 @@ DRIFTING = ((64, 64, 64, 256), (64, 64, 192, 256), (64, 64, 192, 384), (64, 128,
 @pytest.fixture(autouse=True)
 def look_in_short_runs_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "FEW_TOKENS", 0)
+    monkeypatch.setattr(search_budget, "_TOKEN", 1 << 20)  # whatever it costs
 
 
 def test_a_short_run_looks_for_no_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = run(diamond(6, rows=19))
     monkeypatch.undo()
-    found, longer = run(diamond(6, rows=19)), run(diamond(6, rows=20))
+    found, longer = run(diamond(6, rows=19)), run(diamond(6, rows=40))
     assert sum(channel.put for channel in found.channels) < rows.FEW_TOKENS
     assert (bool(looked.skipped), bool(found.skipped), bool(longer.skipped)) == (True, False, True)
     assert found == replace(looked, instructions=found.instructions, skipped=0)
@@ -162,6 +166,39 @@ def test_rounds_are_skipped_while_memory_does_nothing(monkeypatch: pytest.Monkey
         assert replace(skipping, instructions=0, skipped=0) == replace(whole, instructions=0, skipped=0)
     for seed in range(60, 120):
         assert_literal(drawn(Random(seed)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_looking_for_periods_costs_a_share_of_a_run_and_of_what_it_saves(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Periods] = []
+
+    def told(*args: Any) -> Periods:
+        made.append(Periods(*args))
+        return made[-1]
+
+    monkeypatch.undo()
+    monkeypatch.setattr(exact, "Periods", told)
+    monkeypatch.setattr(exact, "DEAF", 0)
+    left = exact.MAX_INSTRUCTIONS - run(blocks(Random(seed), 400)).instructions
+    (periods,) = made
+    for budget in (periods.budget, periods.budget_within):
+        assert budget.spent > 0
+        assert budget.rest(left) >= -20 * budget.look  # which one look may overdraw
+
+
+def test_a_search_in_vain_pauses_for_longer_and_longer() -> None:
+    budget = SearchBudget.of(1_000_000, 40_000, 10, 10)
+    looks = []
+    for left in range(1_000_000, 0, -10):
+        if budget.allows(left):
+            budget.spent += budget.look
+            looks.append(left)
+    assert len(looks) * budget.look <= 4_000 + 1_000_000 // 10 + budget.look
+    pauses = [before - after for before, after in pairwise(looks) if before - after > 10]
+    assert len(pauses) > 2
+    assert pauses == sorted(pauses)
 
 
 def test_linear_stretches_hold_what_a_run_of_each_period_holds(monkeypatch: pytest.MonkeyPatch) -> None:

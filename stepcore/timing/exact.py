@@ -14,10 +14,11 @@ from typing import Final
 from stepcore.timing import units as inner
 from stepcore.timing.fluid import FluidMemory
 from stepcore.timing.memory import Memory, MemoryTile
-from stepcore.timing.network import Network
+from stepcore.timing.network import Network, Traffic
 from stepcore.timing.periods import DEAF, Periods
 from stepcore.timing.recorder import RunRecorder
 from stepcore.timing.rows import Rows, WaitReason
+from stepcore.timing.search_budget import SHARE, SHARE_WITHIN, SearchBudget, expected_steps
 
 MAX_INSTRUCTIONS: Final = 1_000_000_000  # below 2**30, up to which Python counts quickly
 MAX_DISPATCH: Final = 4096  # bursts a cycle of a port
@@ -124,11 +125,19 @@ class _Run:
         self.state = Rows(self.network, traffic, compile_it=self.recorder is None, memory=exact)
         if self.recorder is not None:
             self.state.record(self.recorder)
-        self.periods = Periods(self.state, self.memory, self.recorder)
+        self.periods = Periods(self.state, self.memory, *self._budgets(traffic), self.recorder)
+
+    def _budgets(self, traffic: Traffic) -> list[SearchBudget]:
+        ends = zip(*self.network.ends(), traffic.tokens, strict=True)
+        askers = set(self.state.memory_units)
+        requests = sum(count for producer, consumer, count in ends if askers & {producer, consumer})
+        parts = len(self.network.units) + len(self.network.channels)
+        expected = expected_steps(sum(traffic.tokens), requests)
+        return [SearchBudget.of(self.limit, expected, parts, share) for share in (SHARE, SHARE_WITHIN)]
 
     def run(self) -> Timing:
         state, left = self.state, self.limit
-        state.listens = left - DEAF
+        state.listens = left - DEAF if state.uses_memory else left
         while True:
             horizon = self.memory.next_cycle if len(state.deciders) else inner.NEVER
             result = state.advance(left, horizon) if left > 0 else 0
@@ -143,7 +152,7 @@ class _Run:
             if not self.memory.pending:
                 return self._timing(self.limit - left)
             if state.may_recur:
-                self.periods.waits()
+                self.periods.waits(left)
             done = self._answered()
             left -= self.memory.work + self.periods.work
             self.memory.work = self.periods.work = 0

@@ -22,10 +22,10 @@ from stepcore.timing.falling import Falling, falling, may_fall
 from stepcore.timing.memory import Memory
 from stepcore.timing.recorder import BLOCKED, MEMORY, STARVED, WORKED, Mark, RunRecorder, StretchTotals
 from stepcore.timing.rows import Rows
+from stepcore.timing.search_budget import REQUEST, SearchBudget
 
-_ROUNDS: Final = 32  # of a loop, in which nothing recurs: then no more are looked at for some time
-_DEAREST: Final = 4  # rounds that looking at one costs
-DEAF: Final = 40_000  # steps at the start of a run, and after rounds that were looked at in vain, in which none is
+DEAF: Final = 40_000  # steps at the start of a run in which no rounds are looked at where memory is used
+_GLANCE: Final = 8  # of the cost of a look, which a comparison costs that finds tokens elsewhere
 _LEVELS: Final = 6  # periods inside each other that are looked for
 _ENTRIES: Final = 256  # of a state, that are remembered for nothing; each further four cost a step of the run
 _PUT: Final = 4  # of the sums of a state: tokens put
@@ -52,6 +52,7 @@ class _State:
     entered: list[int]
     counts: list[list[int]]  # sums that grow: cycles spent by units, tokens put, bursts placed
     mark: Mark | None  # of the recorder
+    left: int  # steps of the run
     within: bool
     channels: list[int]  # of memory, relative: when they are free
 
@@ -78,6 +79,8 @@ class Periods:
 
     rows: Rows
     memory: Memory
+    budget: SearchBudget  # of what is looked at where units wait for memory, and without one at rounds
+    budget_within: SearchBudget  # of rounds while memory does nothing
     recorder: RunRecorder | None = None
     skipped: int = 0
     work: int = 0
@@ -85,31 +88,29 @@ class Periods:
     within: list[_Search] = field(default_factory=lambda: [_Search(within=True) for _ in range(_LEVELS)])
     falling: Falling | None = None  # what was found of channels of memory in the period that is to be skipped
     paused: int = _EARLY  # until so many tokens were put no drift is looked for
-    deaf: int = DEAF  # steps in which none is looked at after some were in vain
-    vain: int = 0  # rounds that were looked at, less those that this has saved
+    left: int = 0  # steps of the run, where a state is looked at
 
     def beacon(self, left: int) -> None:
         """Look whether this state was there before; if so, take as many periods at once as all loops have left.
 
         ``left`` are the steps of the run that are left. Where memory is used, the rounds of a loop are looked at while
-        all that it is asked for waits; where that was in vain for some time no longer, as it costs more than a round.
+        all that it is asked for waits.
         """
-        if not self.rows.uses_memory:
-            self._recurs(self.levels)
-            return
-        taken = self._recurs(self.within)
-        self.vain = max(self.vain + 1 - taken // _DEAREST, 0)
-        if taken > _ROUNDS:
-            self.deaf = DEAF
-        elif self.vain > _ROUNDS:
-            self.rows.listens = left - self.deaf
-            self.vain, self.deaf = 0, 2 * self.deaf
+        uses_memory = self.rows.uses_memory
+        budget = self.budget_within if uses_memory else self.budget
+        if budget.allows(left):
+            self.left = left
+            self._recurs(self.within if uses_memory else self.levels)
+        self.rows.listens = min(self.rows.listens, budget.wakes)
 
-    def waits(self) -> None:
+    def waits(self, left: int) -> None:
         """Do the same where all units wait for memory."""
         for search in self.within:
             search.clear()
-        self._recurs(self.levels)
+        self.budget.start += REQUEST  # as long as that takes
+        if self.budget.allows(left):
+            self.left = left
+            self._recurs(self.levels)
 
     def _recurs(self, levels: list[_Search]) -> int:
         """Look for this state on each level, from the finest one on, as long as it recurs; return how many periods."""
@@ -130,14 +131,18 @@ class Periods:
         Returns how many periods were skipped.
         """
         rows, now = self.rows, None
+        budget = self._budget(search.within)
+        budget.spent += budget.look // _GLANCE
         held = [put - taken for put, taken in zip(rows.put, rows.taken, strict=True)]
         if search.saved is not None and search.place == rows.place and search.held == held:
-            now = self._capture(within=search.within)
-            times = self._repeats(search.saved, now)
-            if times > 0 and (search.within or self._saves(search.saved, now, times)):
-                self._skip(search.saved, now, times)
-                return times
+            if self._stands_alike(search.saved):
+                now = self._capture(within=search.within)
+                times = self._repeats(search.saved, now)
+                if times > 0 and (search.within or self._saves(search.saved, now, times)):
+                    self._skip(search.saved, now, times)
+                    return times
             if not search.within:
+                now = now or self._capture(within=False)
                 times = self._drifted(search, search.saved, now)
                 if times:
                     return times
@@ -168,6 +173,10 @@ class Periods:
         search.moments[distance] = moment
         return 0
 
+    def _affordable(self, passed: list[int], dearer: int) -> int:
+        """Return the steps that running a period may take, each of which costs ``dearer`` times one of the run."""
+        return min(_LONGEST * sum(passed), max(self.budget.rest(self.left), 0) // dearer)
+
     def _may_drift(self, now: _State) -> bool:
         return sum(now.counts[_PUT]) >= self.paused and len(self.rows.visible) <= MOST_SLOTS
 
@@ -176,10 +185,11 @@ class Periods:
         rows, memory = self.rows, self.memory
         period, times = DriftingPeriod.begin(rows, memory, before, moment), 0
         then = period.rows
-        if period.holds(_LONGEST * sum(period.passed)):
+        if period.holds(self._affordable(period.passed, _DEARER)):
             left = self._left_of(now.rounds, now.entered, then.rounds, then.entered)
             times = min(period.times, left + 1)
         self.work += _DEARER * period.steps
+        self.budget.spent += _DEARER * period.steps
         if times < _DEARER // 2:
             self.paused = sum(now.counts[_PUT]) + _PAUSE * sum(period.passed)
         if times <= 0:
@@ -187,6 +197,7 @@ class Periods:
         for index in self._open_loops():
             rows.rounds[index] = now.rounds[index] - (now.rounds[index] - then.rounds[index]) * times
         rows.entered[:] = then.entered
+        self.budget.saved += period.steps * times
         spent, placed = period.spent(times)
         passed = [more * times for more in period.passed]
         rows.fill[:] = period.rows.fill
@@ -199,14 +210,29 @@ class Periods:
         put_times(rows, memory, after)
         return times
 
+    def _budget(self, within: bool) -> SearchBudget:
+        return self.budget_within if within else self.budget
+
+    def _base(self, *, within: bool) -> int:
+        """Return the time that those of a state are relative to."""
+        rows, base = self.rows, self.memory.next_cycle
+        return rows.clock[rows.queued()[-1]] if within or base < 0 else base  # the unit whose loop came round
+
+    def _stands_alike(self, before: _State) -> bool:
+        """Return whether each clock is where it was, or as much later as all others: without that nothing recurs."""
+        later = self._base(within=before.within) - before.base
+        return all(new - old in (0, later) for old, new in zip(before.clock, self.rows.clock, strict=True))
+
     def _capture(self, *, within: bool) -> _State:
         rows, memory = self.rows, self.memory
-        base = memory.next_cycle
-        if within or base < 0:  # the unit whose loop came round
-            base = rows.clock[rows.queued()[-1]]
+        base = self._base(within=within)
         seen, free = self._channels(base)
+        budget = self._budget(within)
+        budget.spent += budget.look
         entries = sum(map(len, seen)) + sum(map(len, free)) + sum(map(len, memory.recent))
-        self.work += max(entries - _ENTRIES, 0) // 4
+        more = max(entries - _ENTRIES, 0) // 4
+        self.work += more
+        budget.spent += more
         fixed = (
             tuple(rows.tops), tuple(rows.waits), tuple(rows.code.cursor), tuple(rows.closed),
             within or not memory.pending or memory.state(base), sorted(rows.queued()),
@@ -215,7 +241,7 @@ class Periods:
         mark = None if self.recorder is None else self.recorder.mark()
         return _State(
             base, fixed, list(rows.clock), list(rows.taken), seen, free,
-            list(rows.rounds), list(rows.entered), [list(count) for count in counts], mark, within,
+            list(rows.rounds), list(rows.entered), [list(count) for count in counts], mark, self.left, within,
             memory.free_from(base) if memory.pending and not within else [],
         )  # fmt: skip
 
@@ -264,9 +290,10 @@ class Periods:
             return False
         passed = [new - old for old, new in zip(before.counts[_PUT], now.counts[_PUT], strict=True)]
         self.falling, steps = falling(
-            self.rows, self.memory, (before.channels, now.channels), passed, _LONGEST * sum(passed)
+            self.rows, self.memory, (before.channels, now.channels), passed, self._affordable(passed, 2)
         )
         self.work += steps
+        self.budget.spent += steps
         if self.falling is None:
             self.paused = sum(now.counts[_PUT]) + _PAUSE * sum(passed)
         return self.falling is not None
@@ -308,6 +335,9 @@ class Periods:
 
     def _skip(self, before: _State, now: _State, times: int) -> None:
         """Take ``times`` periods at once: each is what lay between ``before`` and ``now``."""
+        budget = self._budget(now.within)
+        budget.spent += budget.look
+        budget.saved += (before.left - now.left) * times
         rows, memory, later = self.rows, self.memory, (now.base - before.base) * times
         for index in self._open_loops():
             rows.rounds[index] = now.rounds[index] - (before.rounds[index] - now.rounds[index]) * times

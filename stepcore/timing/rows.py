@@ -137,7 +137,6 @@ class Rows:
         """Run until all units wait, or the beacon comes by; see :func:`run_units`."""
         code = self.code
         beacon = self.beacon if self.may_recur else -1
-        listens = self.listens if self.uses_memory else steps
         return self._run(
             (code.op, code.first, code.second, code.cursor, code.tables),
             (self.place, self.clock, self.tops, self.rounds, self.entered, self.waits, self.waits_on),
@@ -161,7 +160,7 @@ class Rows:
             (self.deciders, self.choice, self.chosen, self.logged),
             (self.memory_units, self.rate, self.answer, self.waited, self.free, self.sent, self.recent, self.total),
             self.chip,
-            (beacon, listens, horizon, int(self.follows)),
+            (beacon, self.listens, horizon, int(self.follows)),
             steps,
         )
 
