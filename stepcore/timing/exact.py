@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from stepcore.timing import units as inner
@@ -127,13 +128,14 @@ class _Run:
             self.state.record(self.recorder)
         self.periods = Periods(self.state, self.memory, *self._budgets(traffic), self.recorder)
 
-    def _budgets(self, traffic: Traffic) -> list[SearchBudget]:
+    def _budgets(self, traffic: Traffic) -> tuple[SearchBudget, SearchBudget]:
         ends = zip(*self.network.ends(), traffic.tokens, strict=True)
         askers = set(self.state.memory_units)
         requests = sum(count for producer, consumer, count in ends if askers & {producer, consumer})
         parts = len(self.network.units) + len(self.network.channels)
         expected = expected_steps(sum(traffic.tokens), requests)
-        return [SearchBudget.of(self.limit, expected, parts, share) for share in (SHARE, SHARE_WITHIN)]
+        made = partial(SearchBudget.of, self.limit, expected, parts)
+        return made(SHARE), made(SHARE_WITHIN)
 
     def run(self) -> Timing:
         state, left = self.state, self.limit
