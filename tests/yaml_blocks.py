@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -45,6 +46,11 @@ def changed(texts: list[str], rng: Random) -> str:
                 lines.insert(rng.randrange(len(lines)), lines.pop(rng.randrange(len(lines))))
                 text = "".join(lines)
     return text
+
+
+def blocks(text: str) -> list[str]:
+    """Return the pieces of ``text`` that begin with keys at the left margin; the first holds what stands before."""
+    return [text[start:end] for start, end in pairwise((0, *yaml_compose._top_keys(text)[1:], len(text)))]
 
 
 def assert_blocks_are_the_whole(text: str) -> bool:

@@ -37,6 +37,8 @@ def sums(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream,
     return step.Accum(fn=add, b=1).apply(E0)
 """
 _TASK: Final = """
+constraints: >
+  A text in a form that is left to the YAML parser, as half-typed blocks are.
 inputs:
   - {name: E0, dims: [M, N], dtype: float32}
 outputs:

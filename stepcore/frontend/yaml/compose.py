@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from stepcore.findings.diagnostics import Diagnostic
+from stepcore.frontend.yaml.blocks import read_block
 from stepcore.frontend.yaml.nodes import (
     ComposeError,
     Document,
@@ -85,6 +86,12 @@ def _is_beyond_blocks(text: str) -> bool:
 
 def _independent(text: str) -> MapNode | None:
     """Compose one block; None where it is broken, or holds anchors or aliases."""
+    node = read_block(text)
+    return _parsed(text) if node is None else node
+
+
+def _parsed(text: str) -> MapNode | None:
+    """Compose one block of any form by the parser."""
     composing = _Composing(text)
     try:
         node = composing.piece(0, len(text))
