@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,8 +65,32 @@ def test_a_composition_that_stops_or_is_none_says_so(tmp_path: Path, capsys: pyt
     path.write_text(TEXT, encoding="utf-8")
     assert command.run([f"{path}::network"], command.TimeOptions(dims={"Q": 3})) == 2
     assert "no size is called so" in capsys.readouterr().err
-    assert command.run([], command.TimeOptions(compare=(f"{path}::network", f"{path}::halved"))) == 2
-    assert "a composition is not compared" in capsys.readouterr().err
+
+
+def test_compositions_are_compared_with_programs_and_on_two_chips(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, trace = tmp_path / "network.py", tmp_path / "trace.json"
+    path.write_text(TEXT, encoding="utf-8")
+    (pair,) = rows([], capsys, compare=(f"{path}::network", f"{path}::halved"))
+    both: Any = pair["programs"]
+    assert (both[0]["composition"], both[1]["program"]) == ("network", "halved")
+    options = command.TimeOptions(compare=(f"{path}::network", f"{path}::halved"), trace=str(trace))
+    assert command.run([], options) == 0
+    shown = capsys.readouterr().out
+    assert "network on default" in shown
+    assert "takes longest" in shown
+    told = json.loads(trace.read_text(encoding="utf-8"))["otherData"]["programs"]
+    assert [each["program"] for each in told] == ["halved", "joined", "halved"]
+    on_chips = rows([str(path)], capsys, compare=("default", "paper"))
+    last: dict[str, Any] = on_chips[-1]
+    one, other = last["programs"]
+    assert (one["composition"], one["hw"], other["hw"]) == ("network", "default", "paper")
+    assert last["ratios"]["cycles"] == round(other["cycles"] / one["cycles"], 4)
+    assert command.run([f"{path}::network"], command.TimeOptions(compare=("default", "paper"))) == 0
+    shown = capsys.readouterr().out
+    assert "network on paper" in shown
+    assert shown.count("\n  halved at M=50") == 2, "each line stands below"
 
 
 STOPS = """

@@ -44,7 +44,8 @@ from stepcore.timing.hardware import Hardware
 from stepcore.timing.hardware_file import HardwareError
 from stepcore.timing.recorder import RunRecorder
 
-_Runs: TypeAlias = "list[tuple[TimedFile, RunRecorder]]"
+_Run: TypeAlias = "tuple[TimedFile, RunRecorder]"
+_Runs: TypeAlias = "Sequence[_Run | ComposedFile]"  # of one program or composition, on each chip
 
 
 _SCRIPT: Final = "a script runs at once and cannot be timed: put its operators into a function with @step.program"
@@ -119,17 +120,16 @@ class _Session:
 
     def time(self, texts: Sequence[str]) -> None:
         """Show each program, then the compositions of its file; write the trace of them all."""
-        found: list[tuple[TimedFile, RunRecorder]] = []
+        found: list[_Run] = []
         rows: list[dict[str, Any]] = []
-        for one in self._each(texts, (self.options.hw,)):
+        for (one,) in self._each(texts, (self.options.hw,)):
+            found += _recorded(one)
             if isinstance(one, ComposedFile):
                 rows.append(composed_json(one))
-                found += [(line.file, line.recorder) for line in one.different if line.recorder is not None]
                 if self.options.format == "text":
                     self._show(composed_picture(one))
                 continue
-            ((file, recorder),) = one
-            found.append((file, recorder))
+            file, _recorder = one
             if self.options.format == "text":
                 self._show(picture(file))
                 paint = Paint(colours_wanted(sys.stdout))
@@ -146,7 +146,7 @@ class _Session:
     def compare(self, texts: Sequence[str], names: tuple[str, str]) -> None:
         """Show pairs: each program on two chips, or two programs."""
         if _are_chips(names):
-            pairs = [runs for runs in self._each(texts, names) if not isinstance(runs, ComposedFile)]
+            pairs: list[_Runs] = list(self._each(texts, names))
         elif any(is_chip(name) for name in names):
             complain("--compare takes two programs or two chips, and not one of each")
             self.code = EXIT_UNUSABLE
@@ -154,39 +154,39 @@ class _Session:
         else:
             runs = [run for name in names for run in self._single(name)]
             pairs = [runs] if len(runs) == len(names) else []
+        shown = [tuple(run if isinstance(run, ComposedFile) else run[0] for run in pair) for pair in pairs]
         if self.options.format == "text":
-            for (one, _), (other, _) in pairs:
+            for one, other in shown:
                 self._show(side_by_side(one, other))
         else:
-            print(json.dumps([compared(one, other) for (one, _), (other, _) in pairs], indent=2))
+            print(json.dumps([compared(one, other) for one, other in shown], indent=2))
         if self.options.trace is not None and pairs:
-            self._write(self.options.trace, [run for pair in pairs for run in pair])
+            self._write(self.options.trace, [run for pair in pairs for one in pair for run in _recorded(one)])
 
-    def _single(self, text: str) -> list[tuple[TimedFile, RunRecorder]]:
-        """Return the one program that is meant; none after saying why not."""
-        found = [
-            run for runs in self._each([text], (self.options.hw,)) if not isinstance(runs, ComposedFile) for run in runs
-        ]
+    def _single(self, text: str) -> _Runs:
+        """Return the one program or composition that is meant, of a file its program; none after saying why not."""
+        every = [run for runs in self._each([text], (self.options.hw,)) for run in runs]
+        found = [run for run in every if not isinstance(run, ComposedFile)] or every
         if len(found) > 1:
-            named = ", ".join(f"{one_line(text)}::{file.timed.name}" for file, _recorder in found[:3])
+            names = [run.name if isinstance(run, ComposedFile) else run[0].timed.name for run in found[:3]]
+            named = ", ".join(f"{one_line(text)}::{name}" for name in names)
             complain(f"{one_line(text)}: holds {len(found)} programs; name one of them: {named}")
             self.code = EXIT_UNUSABLE
         return found if len(found) == 1 else []
 
-    def _each(self, texts: Sequence[str], chips: Sequence[str | None]) -> Iterator[_Runs | ComposedFile]:
+    def _each(self, texts: Sequence[str], chips: Sequence[str | None]) -> Iterator[_Runs]:
         """Yield each program, timed on each of ``chips``, and each composition; what cannot be timed is told."""
         for target in find_targets(texts):
             try:
                 for runs in self._programs(target, chips):
-                    stops = runs.stopped if isinstance(runs, ComposedFile) else any(_fails(file) for file, _ in runs)
-                    if stops:
+                    if any(run.stopped if isinstance(run, ComposedFile) else _fails(run[0]) for run in runs):
                         self.code = max(self.code, EXIT_FINDINGS)
                     yield runs
             except Unusable as error:
                 complain(f"{one_line(error.path)}: {error.code} {error.message}")
                 self.code = EXIT_UNUSABLE
 
-    def _programs(self, target: FileTarget | Unusable, chips: Sequence[str | None]) -> Iterator[_Runs | ComposedFile]:
+    def _programs(self, target: FileTarget | Unusable, chips: Sequence[str | None]) -> Iterator[_Runs]:
         if isinstance(target, Unusable):
             raise target
         file, config = read_target(target, self.configs)
@@ -194,11 +194,10 @@ class _Session:
         result = check_text(file.text, str(target.path), affine=config.affine)
         programs = [program for program in result.programs if target.program in (None, program.name)]
         composed = [each for each in result.compositions if target.program in (None, each.name)]
-        if not programs and (self.options.compare is not None or not composed):
+        if not programs and not composed:
             if result.script is not None:
                 raise Unusable(target.path, _SCRIPT, "STEP907")
-            what = "; a composition is not compared, its programs are" if composed else ""
-            raise Unusable(target.path, f"there is no such program here{what}", "STEP910")
+            raise Unusable(target.path, "there is no such program here", "STEP910")
         for program in programs:
             sized = self._at_dims(target, result, program, config)
             runs = [self._timed(target, result, sized, chip) for chip in chosen]
@@ -207,8 +206,8 @@ class _Session:
                 if self.options.compare is not None
                 else [(_examined(run, result, config), rec) for run, rec in runs]
             )
-        if self.options.compare is None and composed:
-            yield from self._composed(target, result, config, chosen[0])
+        if composed:
+            yield from self._composed(target, result, config, chosen)
 
     def _at_dims(self, target: FileTarget, result: CheckResult, program: Checked, config: Config) -> Checked:
         try:
@@ -217,8 +216,8 @@ class _Session:
             raise Unusable(target.path, error.message, error.code) from error
 
     def _composed(
-        self, target: FileTarget, result: CheckResult, config: Config, chip: Hardware
-    ) -> Iterator[ComposedFile]:
+        self, target: FileTarget, result: CheckResult, config: Config, chips: Sequence[Hardware]
+    ) -> Iterator[list[ComposedFile]]:
         """Time the compositions that are meant. Of a whole file the trace holds the programs as they are."""
         record = self.options.trace is not None and target.program is not None
         for subject in subjects(result, str(target.path), config.affine):
@@ -226,7 +225,7 @@ class _Session:
                 continue
             try:
                 sized = replace(subject, composition=composition_at(subject.composition, self.options.dims))
-                yield time_composition(sized, chip, self.options.engine, record=record)
+                yield [time_composition(sized, chip, self.options.engine, record=record) for chip in chips]
             except StepError as error:
                 raise Unusable(target.path, error.message, error.code) from error
             except NotTimed as error:
@@ -256,6 +255,13 @@ class _Session:
             reason = reason_of(error) if isinstance(error, OSError) else "this is no path of a file"
             complain(f"{one_line(name)}: STEP901 the trace cannot be written: {reason}")
             self.code = EXIT_UNUSABLE
+
+
+def _recorded(one: _Run | ComposedFile) -> list[_Run]:
+    """Return what was recorded: of a composition, its lines that differ."""
+    if not isinstance(one, ComposedFile):
+        return [one]
+    return [(line.file, line.recorder) for line in one.different if line.recorder is not None]
 
 
 def is_right(result: CheckResult, checked: Checked) -> bool:
