@@ -64,6 +64,11 @@ def assign_slots(uses: list[Use]) -> list[int]:
 
 def is_repeated(use: Use, home: EvaluationContext) -> bool:
     """Return whether the use stands in a loop of unknown length that its stream was made outside of."""
+    context: EvaluationContext | None = use.context
+    while context is not None and not context.endless:  # mostly there is no such loop
+        context = context.parent
+    if context is None:
+        return False
     outside = set(map(id, home.chain()))
     return any(context.endless and id(context) not in outside for context in use.context.chain())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stepcore.findings.diagnostics import Edit, Fix
@@ -41,13 +41,16 @@ class ArgumentLeaf(NamedTuple):  # a tuple, because checking makes one for every
     whole: Value = None
 
 
-def leaves(el: Elaboration, expr: ast.expr, value: Value) -> Iterator[ArgumentLeaf]:
-    """Yield what an argument consists of, in order, each with the smallest expression that yields it."""
-    if not isinstance(value, list | tuple):
-        yield make(ArgumentLeaf, (expr, (), value, None))
-        return
-    elements = expr.elts if isinstance(expr, ast.Tuple | ast.List) else []
-    if len(elements) == len(value) and not any(isinstance(element, ast.Starred) for element in elements):
+def leaves(el: Elaboration, expr: ast.expr, value: Value) -> Iterable[ArgumentLeaf]:
+    """Give what an argument consists of, in order, each with the smallest expression that yields it."""
+    if not isinstance(value, (list, tuple)):
+        return (make(ArgumentLeaf, (expr, (), value, None)),)  # as most are
+    return _several(el, expr, value)
+
+
+def _several(el: Elaboration, expr: ast.expr, value: list[Value] | tuple[Value, ...]) -> Iterator[ArgumentLeaf]:
+    elements = expr.elts if isinstance(expr, (ast.Tuple, ast.List)) else ()
+    if len(elements) == len(value) and ast.Starred not in map(type, elements):
         for element, item in zip(elements, value, strict=True):
             yield from leaves(el, element, item)
     else:
@@ -210,11 +213,11 @@ def _inputs(el: Elaboration, node: Node, ref: OperatorRef, argument: ast.expr | 
         return isinstance(value, tuple)  # there is none to take
     indices: list[int] = []
     spans: list[Span] = []
-    complete = True
+    complete, expected = True, f"{ref.name} takes streams"
     for leaf in leaves(el, argument, value):
-        found = consume(el, leaf, node.index, f"{ref.name} takes streams")
-        indices.extend(found)
-        spans.extend(el.span(leaf.expr) for _ in found)
+        found = consume(el, leaf, node.index, expected)
+        indices += found
+        spans += [el.span(leaf.expr)] * len(found)
         complete = complete and bool(found)
     node.inputs, node.input_spans = tuple(indices), tuple(spans)
     if not complete or ref.cls is None:

@@ -210,8 +210,15 @@ class _Walk:
             return
         skipped = set(map(id, clear))
         self._pending = [node for node in self._pending if id(node) not in skipped]
-        stored = (node for each in clear for target in each.targets for node in ast.walk(target))
-        self._bound_so_far |= {node.id for node in stored if type(node) is ast.Name and type(node.ctx) is ast.Store}
+        stored: list[ast.AST] = [target for each in clear for target in each.targets]
+        for node in stored:  # which grows
+            if type(node) is ast.Name:
+                if type(node.ctx) is ast.Store:
+                    self._bound_so_far.add(node.id)
+            elif type(node) is ast.Tuple:
+                stored += node.elts
+            else:
+                stored += ast.iter_child_nodes(node)
 
     def visit(self) -> None:
         """Look at every node; an own stack, because a body may be nested as deeply as the parser allows."""

@@ -146,12 +146,16 @@ def _dict(el: Elaboration, node: ast.Dict) -> Value:
 
 
 def _attribute(el: Elaboration, node: ast.Attribute) -> Value:
-    if type(node.value) is ast.Name and node.value.id in advice.LIBRARIES and _is_unknown_here(el, node.value.id):
-        path = f"{node.value.id}.{node.attr}"
+    name = node.value
+    if type(name) is ast.Name and name.id in advice.LIBRARIES and _is_unknown_here(el, name.id):
+        path = f"{name.id}.{node.attr}"
         el.report("STEP202", node, f"{path} works on tensors, and a program has streams", advice.of_library(node.attr))
         el.graph.complete = False
         return UNKNOWN
-    owner = el.evaluate(node.value)
+    return _member(el, node, el.evaluate(node.value))
+
+
+def _member(el: Elaboration, node: ast.Attribute, owner: Value) -> Value:
     if owner is UNKNOWN:
         return UNKNOWN
     if isinstance(owner, ModuleRef):
@@ -678,7 +682,14 @@ def _call(el: Elaboration, node: ast.Call) -> Value:
         el.graph.complete = False
         el.suppress_unused = True
         return UNKNOWN
-    callee = el.evaluate(node.func)
+    func = node.func
+    if type(func) is ast.Attribute and func.attr == "apply" and type(func.value) is ast.Call:  # as in each line
+        el.step(func)
+        owner = el.evaluate(func.value)
+        if isinstance(owner, (OperatorRef, OperatorValue)):
+            return apply_operator(el, owner, node)
+        return calls.call(el, _member(el, func, owner), node)
+    callee = el.evaluate(func)
     if type(callee) is Method and isinstance(callee.owner, (OperatorRef, OperatorValue)):
         return apply_operator(el, callee.owner, node)
     return calls.call(el, callee, node)

@@ -58,6 +58,9 @@ class Suite:
 @lru_cache(maxsize=2048)
 def parse_suite(text: str) -> Suite:
     """Parse ``text``, leaving out lines that do not parse. Never raises; trees are shared: do not change them."""
+    module, fault = _parse(text)
+    if module is not None:  # as nearly always
+        return Suite(module.body, ())
     faults: list[SyntaxFault] = []
     lines = _split_lines(text)
     for _ in range(_MAX_REPAIRS):
@@ -207,7 +210,9 @@ def _block_starts(text: str) -> list[int]:
 def _embed(start: int, text: str) -> Embedded:
     """Place a block in its file; kept, because an edit leaves most blocks of a unit where they are."""
     inner = SourceFile("", text)
-    return Embedded(text, tuple(start + offset for offset in inner.line_starts), Span(start, start + len(text)))
+    embedded = Embedded(text, tuple([start + offset for offset in inner.line_starts]), Span(start, start + len(text)))
+    embedded.__dict__["inner"] = inner  # which it would make again
+    return embedded
 
 
 def fault_diagnostics(suite: Suite, code: Embedded, diagnostic_code: str) -> list[Diagnostic]:

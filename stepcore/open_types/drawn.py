@@ -110,12 +110,14 @@ def named_sizes(inputs: Iterable[tuple[str, StreamType]]) -> list[str]:
 def _named_in(stream: StreamType) -> Iterator[tuple[str, Dim | None]]:
     """Yield the named open sizes of a type, each with the number of positions outside of its dimension."""
     for index, size in enumerate(stream.shape):
-        outside = stream.shape[index + 1 :]
-        for name, _ in origins(size):
-            yield name, element_count(outside) if outside else None
+        if size.is_open:
+            outside = stream.shape[index + 1 :]
+            for name, _ in origins(size):
+                yield name, element_count(outside) if outside else None
     for size in element_sizes(stream.element):
-        for name, _ in origins(size):
-            yield name, element_count(stream.shape)
+        if size.is_open:
+            for name, _ in origins(size):
+                yield name, element_count(stream.shape)
 
 
 __all__ = ["DrawFault", "DrawnSize", "draw_faults", "drawn_size", "named_sizes"]

@@ -79,9 +79,10 @@ class ParamKind(Enum):
     @property
     def holds_sizes(self) -> bool:
         """Whether its values are sizes or rows of them, which become :class:`Dim`."""
-        return self in (ParamKind.TILE, ParamKind.SIZES, ParamKind.OFFSET, ParamKind.OFFSETS)
+        return self in _OF_SIZES
 
 
+_OF_SIZES: Final = (ParamKind.TILE, ParamKind.SIZES, ParamKind.OFFSET, ParamKind.OFFSETS)
 _LISTS: Final = frozenset({ParamKind.INDICES, ParamKind.TILE, ParamKind.SIZES, ParamKind.OFFSETS})
 
 

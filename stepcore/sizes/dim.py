@@ -193,7 +193,12 @@ class Dim:
     @property
     def is_ragged(self) -> bool:
         """Whether this size has a value for each position of the dimensions outside."""
-        return any(_is_ragged(atom, self._atoms) for monomial, _ in self.terms for atom, _power in monomial)
+        atoms = self._atoms
+        for monomial, _ in self.terms:
+            for atom, _power in monomial:
+                if _is_ragged(atom, atoms) if atoms else atom[0] == RAGGED:
+                    return True
+        return False
 
     def bind(self, values: Mapping[str, int]) -> int:
         """Return the integer under ``values``.
@@ -270,10 +275,14 @@ class Dim:
 
     def __mul__(self, other: Dim | int) -> Dim:
         other = Dim.of(other)
-        if len(self.terms) * len(other.terms) > MAX_TERMS:
+        count = len(self.terms) * len(other.terms)
+        if count == 1:  # as nearly always
+            ((left, by),), ((right, times),) = self.terms, other.terms
+            return _term(_times(left, right), by * times, _merge(self._atoms, other._atoms))
+        if count > MAX_TERMS:
             raise DimError(f"a size with more than {MAX_TERMS} terms cannot be handled")
-        if len(self.terms) * len(other.terms) > _FREE:
-            spend(len(self.terms) * len(other.terms))
+        if count > _FREE:
+            spend(count)
         products = ((_times(m1, m2), c1 * c2) for m1, c1 in self.terms for m2, c2 in other.terms)
         return _collect(products, _merge(self._atoms, other._atoms))
 
@@ -338,7 +347,7 @@ class Dim:
 
     def of_monomial(self, monomial: Monomial) -> Dim:
         """Return the product that ``monomial`` of this size stands for."""
-        return _collect(((monomial, 1),), self._atoms)
+        return _term(monomial, 1, self._atoms)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Dim):
@@ -420,14 +429,16 @@ class Facts:
         Raises:
             DimError: both are integers and a remainder is left, or the divisor is zero.
         """
-        quotient = self.normalise(size) // divisor
+        whole = self.normalise(size)
+        quotient = whole // divisor
         if size.constant is not None and divisor.constant is not None:
             if size.constant % divisor.constant:
                 raise DimError(f"{divisor} does not divide {size}")
             return quotient
-        exact = exact_quotient(self.normalise(size), divisor)
+        divisions = quotient.quotients()
+        exact = exact_quotient(whole, divisor) if divisions else None
         if exact is not None:
-            for atom in quotient.quotients():
+            for atom in divisions:
                 self._exact[atom.text] = exact
         return quotient
 
@@ -461,21 +472,26 @@ def exact_quotient(size: Dim, divisor: Dim) -> Dim | None:
     if len(divisor.terms) != 1:
         return None
     monomial, coefficient = divisor.terms[0]
-    inverse: Monomial = tuple((atom, -power) for atom, power in monomial)
+    inverse: Monomial = tuple([(atom, -power) for atom, power in monomial])
+    if coefficient == 1 and len(size.terms) == 1:
+        ((whole, by),) = size.terms
+        return _term(_times(whole, inverse), by, _merge(size._atoms, divisor._atoms))
     terms = ((_times(m, inverse), _reduce(Fraction(c) / Fraction(coefficient))) for m, c in size.terms)
     return _collect(terms, _merge(size._atoms, divisor._atoms))
 
 
 def product(sizes: Iterable[Dim]) -> Dim:
     """Return the product of ``sizes`` (1 for none)."""
-    result = _constant(1)
+    result: Dim | None = None
     for size in sizes:
-        result = result * size
-    return result
+        result = size if result is None else result * size
+    return _constant(1) if result is None else result
 
 
 def _reduce(value: Coefficient) -> Coefficient:
-    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+    if type(value) is int:  # isinstance() of Fraction, an abstract class, takes longer than all else here
+        return value
+    return value.numerator if value.denominator == 1 else value
 
 
 def _constant(value: int) -> Dim:
@@ -497,7 +513,18 @@ def _times(left: Monomial, right: Monomial) -> Monomial:
             raise DimError(f"a product of more than {MAX_DEGREE} sizes cannot be handled")
     if len(powers) > MAX_DEGREE:
         raise DimError(f"a product of more than {MAX_DEGREE} sizes cannot be handled")
-    return tuple(sorted((atom, power) for atom, power in powers.items() if power))
+    return tuple(sorted([(atom, power) for atom, power in powers.items() if power]))
+
+
+def _term(monomial: Monomial, coefficient: Coefficient, atoms: Atoms) -> Dim:
+    """Return what :func:`_collect` makes of one term that is not zero."""
+    if coefficient > MAX_COEFFICIENT or coefficient < -MAX_COEFFICIENT:
+        raise DimError("a size with so large a factor cannot be handled")
+    if atoms:
+        used = [atom for atom, _ in monomial if atom in atoms]
+        if len(used) < len(atoms):
+            atoms = {text: atom for text, atom in atoms.items() if text in used} if used else _NO_ATOMS
+    return Dim(((monomial, _reduce(coefficient)),), atoms)
 
 
 def _collect(terms: Iterable[tuple[Monomial, Coefficient]], atoms: Atoms) -> Dim:
