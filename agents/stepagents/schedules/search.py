@@ -130,7 +130,11 @@ def _timed(
     """Return programs with their cycles, the fewest first; what does not fit or stops is left out."""
     found: list[tuple[int, int, Tiled]] = []
     for number, program in enumerate(programs):
-        checked = program.checked
+        try:
+            checked = program.checked
+        except NoSchedule as error:
+            problems.append(str(error))
+            continue
         kept = measure(checked.spec, checked.typed).on_chip.value
         if kept is None or kept > options.capacity:
             problems.append(f"its tiles need {kept} bytes on chip, of {options.capacity}")
@@ -168,10 +172,12 @@ class _Space:
         held = next((item for item in traced.inputs if item.kind == "constant"), None)
         if held is not None:
             raise NoSchedule(f"it holds a tensor itself ({held.name}), which would have to be passed", self._node)
-        wrong = next((item for item in traced.inputs if item.dtype != "fp32"), None)
-        if wrong is not None or output.dtype != "fp32":
-            name = wrong.name if wrong is not None else output.node
-            raise NoSchedule(f"{name} is not of fp32", self._node)
+        if output.dtype != "fp32":
+            raise NoSchedule(f"{output.node} is not of fp32", self._node)
+        anchor = next((item for item in traced.inputs if item.dims and item.dtype == "fp32"), None)
+        if anchor is None:
+            raise NoSchedule("it has no tensor of fp32", self._node)
+        self._anchor = anchor.name
 
     def points(self) -> Iterator[Schedule]:
         """Yield all schedules, those of a form that does not fit as well."""
@@ -202,7 +208,7 @@ class _Space:
             texts["c"] = f"{self._dims[-1]} // {across}"
         blocks = Blocks(sizes, self._bound)
         names = {label: _NAMES[label] for label in texts}
-        writer = Writer(blocks, lanes, taken, names, self._options.chip.memory.burst)
+        writer = Writer(blocks, lanes, taken, names, self._options.chip.memory.burst, self._anchor)
         labels = self._labels(sizes)
         folded = None
         if point.folded:
