@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -168,10 +169,30 @@ def test_simulate_with_timing_gives_the_values_of_that_order(capsys: pytest.Capt
         (stream,) = [stream for stream in found["streams"] if stream["name"] == "joined"]
         return list(stream["components"][0]["values"])
 
+    assert timed["verdict"]["functional"] and stated["verdict"]["accepted"]
     assert joined(timed) != joined(stated) and sorted(joined(timed)) == sorted(joined(stated))
     order = simulated(path, order={"3": (1, 0, 1, 0, 0)}).streams
     (halves,) = [stream.components[0].values for stream in order if stream.name == "joined"]
     assert list(halves) == [joined(stated)[place] for place in (3, 0, 4, 1, 2)]
+
+
+def test_only_the_run_in_the_settled_order_is_verified() -> None:
+    settling = simulated(SOURCES[0], settling=True)
+    assert settling.settling and settling.verdict is None and not settling.arrival
+    plain = simulated(Path(__file__).parents[1] / "examples" / "sum_rows.py", settling=True)
+    assert not plain.settling and plain.verdict is not None, "nothing arrives here, so the first run is the last"
+    asked: list[tuple[Any, bool]] = []
+
+    def simulate(order: Any, settling: bool) -> Any:
+        asked.append((order, settling))
+        return SimpleNamespace(settling=settling)
+
+    def time(_result: Any, order: Any) -> Any:
+        return SimpleNamespace(order={3: (min(len(order.get(3, ())) + 1, 4),) * min(len(order.get(3, ())) + 1, 4)})
+
+    result, _timed = simulate_command._in_order(simulate, time)
+    assert [settling for _, settling in asked] == [True] * 5 + [False]
+    assert not result.settling and asked[-1][0] == asked[-2][0] == {3: (4, 4, 4, 4)}
 
 
 def test_an_order_that_fits_nothing_is_filled_up() -> None:

@@ -74,7 +74,7 @@ def run(
             if isinstance(news, OperatorsDone):
                 update(f"simulating {text}: operator {news.operator} of {news.of}")
 
-        def simulate(order: Order) -> SimulateResult:
+        def simulate(order: Order, settling: bool) -> SimulateResult:
             request = SimulateRequest(
                 str(file.path),
                 file.text,
@@ -85,6 +85,7 @@ def run(
                 values=values,
                 selectors=timing,
                 order={str(node): decided for node, decided in order.items()},
+                settling=settling,
             )
             isolation = isolation_for(target.path, network=held.network)
             return pool.submit(
@@ -95,14 +96,14 @@ def run(
             return _timed(file, config, result, dims, hw, order)
 
         try:
-            result, timed = _in_order(simulate, time) if timing else (simulate({}), None)
+            result, timed = _in_order(simulate, time) if timing else (simulate({}, False), None)
         except JobError as error:
             complain(f"{error.place(target.path)}: {error.code} {error.message}")
             return EXIT_FINDINGS if about(error.code).ended_a_run else EXIT_UNUSABLE
     if output == "json":
         found = to_plain(result)
         del found["reads"]  # for editors, which ask again when something changes
-        for name in ("selectors", "levels", "measured"):
+        for name in ("selectors", "levels", "measured", "settling"):
             found.pop(name, None)  # for timing
         if timing:
             found["timing"] = None if timed is None else timed.as_row()
@@ -116,9 +117,9 @@ def run(
 
 
 def _in_order(
-    simulate: Callable[[Order], SimulateResult], time: Callable[[SimulateResult, Order], Beside | None]
+    simulate: Callable[[Order, bool], SimulateResult], time: Callable[[SimulateResult, Order], Beside | None]
 ) -> tuple[SimulateResult, Beside | None]:
-    """Run and time a program in turns, until it ran in the order of arrival that its timing decides.
+    """Run and time a program in turns, until it ran in the order of arrival that its timing decides; verify it then.
 
     What is decided up to the first difference holds for the next run, so each run is right for longer than the one
     before; mostly the second is right as a whole. Where the last of them is not, that is told.
@@ -126,15 +127,16 @@ def _in_order(
     order: Order = {}
     runs = 0
     while True:
-        result = simulate(order)
+        result = simulate(order, True)
         timed = time(result, order)
         runs += 1
         if timed is None or timed.order is None or timed.order == order:
-            return result, timed
+            break
         if runs == _MOST_RUNS:
             complain(f"the order of arrival was not settled in {runs} runs; values are of an order that differs late")
-            return result, timed
+            break
         order = timed.order
+    return (simulate(order, False) if result.settling else result), timed
 
 
 def _has_chip(config: Config, hw: str | None) -> bool:

@@ -51,12 +51,14 @@ class SimulateRequest(VerifyRequest):
     """One program; ``values`` says how many numbers of each tensor are told, ``selectors`` whether these are, too.
 
     ``order`` is that in which timing has chunks arrive, by the number of an operator
-    (:attr:`stepcore.cycles.routes.ProgramRoutes.arrival`); what it does not say is done in the stated order.
+    (:attr:`stepcore.cycles.routes.ProgramRoutes.arrival`); what it does not say is done in the stated order. With
+    ``settling`` a program in which arrival decides is run and not verified: its order may not be the last.
     """
 
     values: int = 8
     selectors: bool = False
     order: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    settling: bool = False
 
 
 class OperatorsDone(Record):
@@ -215,7 +217,8 @@ class MetricsRow(Record):
 class SimulateResult(Record):
     """What a program did. ``streams`` are those of its graph, in its order; ``verdict`` is None without a reference.
 
-    ``arrival`` says where results depend on the order of arrival.
+    ``arrival`` says where results depend on the order of arrival; ``settling`` that neither this nor a verdict was
+    looked for.
 
     For timing, and only where ``selectors`` were asked for: they have, by the number of a stream that selects, the
     branches of each position; ``levels`` has, by the number of a stream whose lists differ in length, its sizes,
@@ -237,6 +240,7 @@ class SimulateResult(Record):
     selectors: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     levels: dict[str, tuple[int | tuple[int, ...], ...]] = field(default_factory=dict)
     measured: dict[str, int] = field(default_factory=dict)
+    settling: bool = False
 
 
 class Decided(Record):

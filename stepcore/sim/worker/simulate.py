@@ -79,6 +79,8 @@ def _simulated(
 ) -> SimulateResult:
     graph = candidate.checked.typed
     use_threads(candidate.session)
+    if request.settling and any(node.op.by_arrival() for node in graph.nodes):
+        return _settling(request, candidate, warnings, context)
     decided = candidate.decide()
     is_compared = decided.functional.ok or about(decided.functional.code).outcome is Outcome.DIFFERENT
     if is_compared:  # who looks at a program waits for this, and for nothing that comes now
@@ -87,6 +89,23 @@ def _simulated(
     if not is_compared and sum(seconds) < _REPEAT_BELOW:  # the first run also compiles the functions
         run, seconds = _run(candidate.session, graph, context)
     arrival = arrival_of(candidate, decided, run)
+    told = _told(request, candidate, warnings, run, seconds)
+    return replace(told, verdict=_verdict(candidate, request.path, decided, arrival), arrival=arrival)
+
+
+def _settling(
+    request: SimulateRequest, candidate: Candidate, warnings: Sequence[str], context: Context
+) -> SimulateResult:
+    """Run a program whose order of arrival may not be the last, for timing: nothing is compared."""
+    run, seconds = _run(candidate.session, candidate.checked.typed, context)
+    return replace(_told(request, candidate, warnings, run, seconds), settling=True)
+
+
+def _told(
+    request: SimulateRequest, candidate: Candidate, warnings: Sequence[str], run: Run, seconds: Sequence[float]
+) -> SimulateResult:
+    """Return what a run did, without a verdict."""
+    graph = candidate.checked.typed
     costs = measure(candidate.checked.spec, graph, candidate.session.bindings, run.measured_sizes(graph))
     count = request.values
     return SimulateResult(
@@ -99,9 +118,8 @@ def _simulated(
         operators=tuple(_operator(candidate, graph, node, seconds[node.index], costs) for node in graph.nodes),
         metrics=_metrics(costs),
         warnings=tuple(warnings),
-        verdict=_verdict(candidate, request.path, decided, arrival),
+        verdict=None,
         reads=reads(candidate.opened),
-        arrival=arrival,
         **(_for_timing(graph, run) if request.selectors else {}),
     )
 
