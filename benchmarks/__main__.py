@@ -1,7 +1,8 @@
 """``python -m benchmarks [WHAT] [--part PART] [--json-dir DIR]``; ``--help`` lists what there is.
 
 What is saved in the default folder becomes the page of figures (:mod:`benchmarks.page`). ``all`` leaves out ``search``,
-``functions``, ``process``, ``sizes``, ``networks``, ``generation2``, ``optimize`` and ``schedules``, which take long.
+``functions``, ``process``, ``sizes``, ``networks``, ``generation2``, ``optimize``, ``optimize-memory`` and
+``schedules``, which take long.
 ``--part noise`` runs a part of the search, for example, ``--folder FOLDER`` the networks or the sizes of another
 folder.
 """
@@ -18,7 +19,17 @@ from benchmarks import page
 from benchmarks.harness import BenchReport, save
 
 GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge", "timing")
-LONG = ("search", "functions", "process", "sizes", "networks", "generation2", "optimize", "schedules")
+LONG = (
+    "search",
+    "functions",
+    "process",
+    "sizes",
+    "networks",
+    "generation2",
+    "optimize",
+    "optimize-memory",
+    "schedules",
+)
 
 
 def main() -> None:
@@ -113,6 +124,10 @@ def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list
             from benchmarks import bench_optimize
 
             return bench_optimize.run()
+        case "optimize-memory":
+            from benchmarks import bench_optimize_memory
+
+            return [bench_optimize_memory.run()]
         case "networks":
             from benchmarks import bench_networks
 

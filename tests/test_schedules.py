@@ -53,15 +53,6 @@ def attention(q, k, v):  # stepsmith: q[M, K], k[N, K], v[N, K]
     return torch.softmax(q @ k.T / q.shape[-1] ** 0.5, -1) @ v
 
 
-def causal(q, k, v):  # stepsmith: q[M, K], k[M, K], v[M, K]
-    future = torch.tril(torch.ones(q.shape[0], q.shape[0])) == 0
-    return torch.softmax((q @ k.T).masked_fill(future, float("-inf")), -1) @ v
-
-
-def heads(q, k, v):  # stepsmith: q[B, M, K], k[B, M, K], v[B, M, K]
-    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-
-
 def normed(x, g, w):  # stepsmith: x[M, K], g[K], w[K, N]
     scale = torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6)
     return (x * scale * g) @ w
@@ -92,8 +83,7 @@ def sorted_rows(x):  # stepsmith: x[M, N]
     return torch.cumsum(x * 2, -1)
 """
 FAMILIES = (
-    "product", "linear", "batched", "swiglu", "attention", "causal", "heads",
-    "normed", "softmax", "layer_norm", "rotary", "gelu",
+    "product", "linear", "batched", "swiglu", "attention", "normed", "softmax", "layer_norm", "rotary", "gelu",
 )  # fmt: skip
 PAPER = PRESETS["paper"]
 

@@ -11,7 +11,7 @@ from stepcore.check.rewriting import NoFix
 from stepcore.cycles.timed import Timed
 from stepcore.ops.base import BW
 from stepcore.records import Record
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 from stepcore.text.wording import counted
 
@@ -83,9 +83,8 @@ class Bandwidths(Record):
         edits = tuple(parameter_edit(subject.text, head, BW.name, str(bandwidth)) for head, bandwidth in faster.items())
         shown = ", ".join(f"{bandwidth:,}" for bandwidth in dict.fromkeys(faster.values()))
         sentence = f"{what}: {shown} FLOPs a cycle of {counted(len(faster), 'operator')}"
-        yield RewriteSite(
-            self.name, sentence, edits, tuple((subject.text[h.start : h.end], str(b)) for h, b in faster.items())
-        )
+        params = [(subject.text[head.start : head.end], str(bandwidth)) for head, bandwidth in faster.items()]
+        yield RewriteSite(self.name, sentence, edits, (*params, (HOW, what)))
 
 
 def _heads(subject: RewriteSubject, bound: Mapping[int, int]) -> dict[Span, list[int]]:

@@ -16,7 +16,7 @@ from stepcore.check.rewriting import NoFix
 from stepcore.cycles.timed import Timed
 from stepcore.ops.base import DEPTH
 from stepcore.records import Record
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 from stepcore.text.wording import counted
 from stepcore.timing.exact import Timing, TooLong
@@ -45,12 +45,13 @@ class Depths(Record):
             with suppress(TooLong, NoFix):  # what would take too long to try is not offered
                 depths, sentence = find()
                 if depths:
-                    yield self._site(subject, depths, f"{sentence}: {_told(depths, subject)}")
+                    yield self._site(subject, depths, sentence)
 
     def _site(self, subject: RewriteSubject, depths: Mapping[Span, int], sentence: str) -> RewriteSite:
         edits = tuple(depth_edit(subject.text, head, str(depth)) for head, depth in sorted(depths.items()))
         lines = ((subject.text[head.start : head.end], str(depth)) for head, depth in sorted(depths.items()))
-        return RewriteSite(self.name, sentence, edits, tuple(lines))
+        told = f"{sentence}: {_told(depths, subject)}"
+        return RewriteSite(self.name, told, edits, (*lines, (HOW, sentence)))
 
 
 def _told(depths: Mapping[Span, int], subject: RewriteSubject) -> str:

@@ -13,7 +13,7 @@ from stepcore.findings.diagnostics import Edit
 from stepcore.ops.base import DEPTH
 from stepcore.records import Record
 from stepcore.rewrites.calls import applied_to
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
 from stepcore.text.wording import counted
 
 _DEPTH: Final = 4
@@ -52,4 +52,5 @@ class InputFifos(Record):
         for names in groups:
             edits = tuple(edit for name in names for edit in found[name])
             shown = ", ".join(names) if len(names) <= 3 else counted(len(names), "input")
-            yield RewriteSite(self.name, f"a FIFO of {_DEPTH} behind {shown}", edits, (("inputs", ",".join(names)),))
+            params = (("inputs", ",".join(names)), (HOW, "all" if len(names) == len(found) else "one"))
+            yield RewriteSite(self.name, f"a FIFO of {_DEPTH} behind {shown}", edits, params)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Final
 
 from stepcore.check.files import CheckResult, check_text, program_faults
 from stepcore.check.programs import Checked
@@ -19,12 +20,14 @@ from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall, written_call
 from stepcore.text.span import Embedded, Span
 
+HOW: Final = "how"
+
 
 class RewriteSite(Record):
     """A place where a rewrite applies: ``edits`` of the file's text, and ``sentence``, what they do, for people.
 
-    ``params`` are the parameters of the rewrite by name. ``retiles``: what the program returns may be cut into other
-    tiles, with the same numbers in the same order.
+    ``params`` are the parameters of the rewrite by name; :data:`HOW` says what it does in words that know no program.
+    ``retiles``: what the program returns may be cut into other tiles, with the same numbers in the same order.
     """
 
     rewrite: str

@@ -14,7 +14,7 @@ from typing import Final
 from stepcore.check.rewriting import inner_span
 from stepcore.findings.diagnostics import Edit
 from stepcore.records import Record
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
 from stepcore.text.span import Embedded, Span
 
 _LARGEST: Final = 1 << 20
@@ -39,9 +39,9 @@ class TileSizes(Record):
                 for other in (2 * value, value // 2):
                     if 0 < other <= _LARGEST and other != value and (other * 2 == value or other == 2 * value):
                         sentence = f"{used[name]} in tiles of {other} ({name} was {value})"
-                        yield RewriteSite(
-                            self.name, sentence, (Edit(span, str(other)),), ((name, str(other)),), retiles=True
-                        )
+                        how = f"{used[name]} {'doubled' if other > value else 'halved'}"
+                        params = ((name, str(other)), (HOW, how))
+                        yield RewriteSite(self.name, sentence, (Edit(span, str(other)),), params, retiles=True)
 
 
 def _named_numbers(tree: ast.Module, code: Embedded) -> Iterator[tuple[str, int, Span]]:

@@ -8,13 +8,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
+from stepagents.cli.optimization_items import items_as_json, print_items, show_item
 from stepagents.cli.options import FormatOption, ResultFormat
 from stepagents.experience.database import StoreError
+from stepagents.experience.optimizations import remove_items, stored_items
 from stepagents.experience.store import STORE_VARIABLE, Store, StoredExperience
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
 from stepcore.printing.task import impl_to_yaml
@@ -26,7 +29,7 @@ _MOST_REASONS: Final = 20  # refused lines that are told one by one
 
 app = typer.Typer(
     name="experience",
-    help="Verified programs that were found so far: demonstrations for models, a prior for the search.",
+    help="Verified programs, and what made programs faster: demonstrations for models, a prior for the searches.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -41,6 +44,24 @@ WorkspaceOption = Annotated[
 ]
 AllOption = Annotated[bool, typer.Option("--all-workspaces", help="The experience of all workspaces.")]
 TaskOption = Annotated[str | None, typer.Option("--task", metavar="NAME", help="Only that of the tasks of this name.")]
+
+
+class ExperienceKind(StrEnum):
+    """What the store holds."""
+
+    SYNTHESIS = "synthesis"
+    OPTIMIZATION = "optimization"
+
+
+KindOption = Annotated[
+    ExperienceKind,
+    typer.Option("--kind", help="synthesis: programs that solve tasks; optimization: what made programs faster."),
+]
+
+
+CodeOption = Annotated[
+    bool, typer.Option("--with-code", help="Of optimization memory: with the lines that changed, and strategies.")
+]
 
 
 @contextmanager
@@ -65,8 +86,20 @@ def list_(
     workspace: WorkspaceOption = "",
     every: AllOption = False,
     output: FormatOption = ResultFormat.TEXT,
+    kind: KindOption = ExperienceKind.SYNTHESIS,
 ) -> None:
     """List what is stored."""
+    if kind is ExperienceKind.OPTIMIZATION:
+        _no_task(task)
+        with open_store(store, workspace, every) as opened:
+            items = stored_items(opened)
+        if output is ResultFormat.JSON:
+            print(json.dumps(items_as_json(items), indent=2))
+        elif items:
+            print_items(items)
+        else:
+            print("no optimization memory yet: `stepsmith optimize` earns some")
+        return
     with open_store(store, workspace, every) as opened:
         found = opened.all(task)
     if output is ResultFormat.JSON:
@@ -84,8 +117,12 @@ def show(
     workspace: WorkspaceOption = "",
     every: AllOption = False,
     output: FormatOption = ResultFormat.TEXT,
+    kind: KindOption = ExperienceKind.SYNTHESIS,
 ) -> None:
     """Show one experience: its task, its program, and what it took to earn it."""
+    if kind is ExperienceKind.OPTIMIZATION:
+        _show_item(number, store, workspace, every, output)
+        return
     with open_store(store, workspace, every) as opened:
         found = opened.get(number)
     if found is None:
@@ -111,12 +148,23 @@ def export(
     store: StoreOption = None,
     workspace: WorkspaceOption = "",
     every: AllOption = False,
+    kind: KindOption = ExperienceKind.SYNTHESIS,
+    with_code: CodeOption = False,
 ) -> None:
-    """Write experience as JSON lines. They hold tasks and programs, but no paths of this machine."""
+    """Write experience as JSON lines. They hold tasks and programs, but no paths of this machine.
+
+    Optimization memory holds no code, unless it was kept and --with-code is given.
+    """
+    from stepagents.experience.item_transfer import export_items
     from stepagents.experience.transfer import export_lines
 
     with open_store(store, workspace, every) as opened:
-        lines = "".join(f"{line}\n" for line in export_lines(opened.all(task)))
+        if kind is ExperienceKind.OPTIMIZATION:
+            _no_task(task)
+            found = list(export_items(stored_items(opened), with_code=with_code))
+        else:
+            found = list(export_lines(opened.all(task)))
+    lines = "".join(f"{line}\n" for line in found)
     if file is None:
         print(lines, end="")
     else:
@@ -133,18 +181,28 @@ def import_(
     store: StoreOption = None,
     workspace: WorkspaceOption = "",
     output: FormatOption = ResultFormat.TEXT,
+    kind: KindOption = ExperienceKind.SYNTHESIS,
+    with_code: CodeOption = False,
 ) -> None:
-    """Add experience from a file; exit 1 if some of it was refused. Nothing unverified becomes experience."""
+    """Add experience from a file; exit 1 if some of it was refused. Nothing unverified becomes experience.
+
+    Optimization memory only says what to try first: what comes of it is timed and verified in any case.
+    """
     from stepagents.executors.opening import open_executor
+    from stepagents.experience.item_transfer import import_items
     from stepagents.experience.transfer import import_lines
     from stepagents.experience.verifying import verified
 
     lines = _lines(file)
     with ExitStack() as stack:
         opened = stack.enter_context(open_store(store, workspace))
-        stack.enter_context(waiting("verifying"))
-        executor = stack.enter_context(open_executor()) if verify else None
-        done = import_lines(opened, lines, (lambda found: verified(executor, found)) if executor is not None else None)
+        if kind is ExperienceKind.OPTIMIZATION:
+            done = import_items(opened, lines, with_code=with_code)
+        else:
+            stack.enter_context(waiting("verifying"))
+            executor = stack.enter_context(open_executor()) if verify else None
+            verifier = (lambda found: verified(executor, found)) if executor is not None else None
+            done = import_lines(opened, lines, verifier)
     if output is ResultFormat.JSON:
         refused = [{"line": number, "reason": why} for number, why in done.refused]
         print(json.dumps({"added": done.added, "known": done.known, "refused": refused}, indent=2))
@@ -172,18 +230,44 @@ def prune(
     store: StoreOption = None,
     workspace: WorkspaceOption = "",
     every: AllOption = False,
+    kind: KindOption = ExperienceKind.SYNTHESIS,
 ) -> None:
     """Remove experience by age, by number for each task, or because its task is gone."""
-    from stepagents.experience.pruning import Rules, superfluous
+    from stepagents.experience.pruning import DAY, Rules, superfluous
 
     if days is None and keep is None and not gone:
         raise typer.BadParameter("prune removes nothing unasked: give --older-than, --keep or --gone")
+    if kind is ExperienceKind.OPTIMIZATION:
+        if days is None or keep is not None or gone:
+            raise typer.BadParameter("optimization memory is pruned by age alone: give --older-than")
+        with open_store(store, workspace, every) as opened:
+            old = [each for each in stored_items(opened) if time.time() - each.seen > days * DAY]
+            count = len(old) if dry_run else remove_items(opened, [each.number for each in old])
+        print(f"{count} would be removed" if dry_run else f"{count} removed")
+        return
     with open_store(store, workspace, every) as opened:
         found = superfluous(opened.all(), Rules(days, keep, gone), time.time())
         removed = 0 if dry_run else opened.remove([item.number for item in found])
     if found and dry_run:
         _print_table(found, every)
     print(f"{len(found)} would be removed" if dry_run else f"{removed} removed")
+
+
+def _no_task(task: str | None) -> None:
+    if task is not None:
+        raise typer.BadParameter("optimization memory belongs to no task", param_hint="--task")
+
+
+def _show_item(number: int, store: Path | None, workspace: str, every: bool, output: ResultFormat) -> None:
+    with open_store(store, workspace, every) as opened:
+        found = next((each for each in stored_items(opened) if each.number == number), None)
+    if found is None:
+        complain(f"no item has the number {number} here; `stepsmith experience list --kind optimization` shows them")
+        raise typer.Exit(EXIT_UNUSABLE)
+    if output is ResultFormat.JSON:
+        print(json.dumps(found.as_json(), indent=2))
+    else:
+        show_item(found)
 
 
 def _lines(file: Path) -> list[str]:

@@ -13,6 +13,8 @@ from typing import Annotated, Final
 import typer
 
 from stepagents.cli.optimize_view import show, watching
+from stepagents.cli.options import ExperienceOption, Learned
+from stepagents.cli.remembering import OptimizationMemory, open_memory
 from stepagents.cli.session import interruptible
 from stepagents.optimize.candidates import Goal, OptimizeTarget
 from stepagents.optimize.outcome import Optimized
@@ -73,6 +75,10 @@ def optimize(
     proposer: Annotated[Proposer, typer.Option("--proposer", help="Who proposes changes.")] = Proposer.AUTO,
     apply: Annotated[bool, typer.Option("--apply", help="Write the best program into its file.")] = False,
     output_format: Annotated[OptimizeFormat, typer.Option("--format", help="Output format.")] = OptimizeFormat.TEXT,
+    experience: ExperienceOption = Learned.AUTO,
+    keep_code: Annotated[
+        bool, typer.Option("--keep-code", help="Remember the lines that changed, too, not only what kind of change.")
+    ] = False,
 ) -> None:  # fmt: skip
     """Make programs faster by rewrites that keep what they compute. What is shown was verified, and is never slower.
 
@@ -83,8 +89,8 @@ def optimize(
     if proposer is Proposer.LLM:
         what = "no model proposes rewrites yet; --proposer search works offline"
         raise typer.BadParameter(what, param_hint="--proposer")
-    run = _Run(hw, capacity, compute, goal, budget_seconds)
-    with interruptible() as stop:
+    run = _Run(hw, capacity, compute, goal, budget_seconds, keep_code)
+    with interruptible() as stop, open_memory(experience) as run.memory:
         outcomes = []
         for outcome in run.each(programs, stop):
             outcomes.append(outcome)
@@ -108,8 +114,11 @@ def optimize(
 class _Run:
     """The programs of one call, one after the other; what cannot be used is told, and counted in ``unusable``."""
 
-    def __init__(self, hw: str | None, capacity: int | None, compute: int, goal: Goal, seconds: float | None) -> None:
+    def __init__(
+        self, hw: str | None, capacity: int | None, compute: int, goal: Goal, seconds: float | None, keep_code: bool
+    ) -> None:
         self.hw, self.capacity, self.compute, self.goal, self.seconds = hw, capacity, compute, goal, seconds
+        self.keep_code, self.memory = keep_code, OptimizationMemory()
         self.configs, self.chips = Configs(), Chips()
         self.unusable = 0
 
@@ -159,6 +168,7 @@ class _Run:
         target = OptimizeTarget(chip, self.compute, capacity, self.goal)
         limits = in_force(config, _OPEN, user_wishes())
         order = [file.text, name, repr(chip), str(self.compute), str(capacity), self.goal.value, config.affine]
+        order += [] if self.memory.is_open else [Learned.NONE.value]
         with (
             SearchRecord(record_path(order)) as record,
             Judges(subject, chip, limits) as judges,
@@ -166,7 +176,10 @@ class _Run:
         ):
             if record.known:
                 tell(f"{record.known:,} candidates are known from before")
-            outcome = optimized(subject, target, record, judges, Watch(tell, stop.is_set, self.seconds))
+            watch, items = Watch(tell, stop.is_set, self.seconds), self.memory.items()
+            outcome = optimized(subject, target, record, judges, watch, items, with_code=self.keep_code)
+            if outcome.learned and record.learn():
+                self.memory.keep(outcome.learned)
             if record.problem:
                 complain(record.problem)
         return outcome

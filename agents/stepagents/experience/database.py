@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 _APPLICATION: Final = 0x53544550  # "STEP", by which a file is known to be ours
 _BUSY: Final = 60.0  # seconds that one process waits for another's transaction
 _TABLES: Final = (
@@ -27,6 +27,12 @@ _TABLES: Final = (
     """CREATE TABLE results (
         run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE, step INTEGER NOT NULL, task_key TEXT NOT NULL,
         complete INTEGER NOT NULL, sampled TEXT NOT NULL, PRIMARY KEY (run, step, task_key)) WITHOUT ROWID""",
+)
+_TABLES_2: Final = (  # what schema 2 has beside those of schema 1
+    """CREATE TABLE optimizations (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        workspace TEXT NOT NULL, key TEXT NOT NULL, item TEXT NOT NULL, seen REAL NOT NULL,
+        UNIQUE (workspace, key))""",
 )
 
 
@@ -69,8 +75,9 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     _check_version(connection, path)
     write_ahead(connection)
     with transaction(connection):
-        if _number(connection, "user_version") == 0:
-            for table in _TABLES:
+        version = _number(connection, "user_version")
+        if version < SCHEMA:  # a store of an earlier schema keeps all that it holds
+            for table in (*(_TABLES if version == 0 else ()), *_TABLES_2):
                 connection.execute(table)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {SCHEMA}")

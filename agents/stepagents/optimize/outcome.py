@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.candidates import FasterText, Figures, OptimizeStep
 from stepcore.records import Record
 
@@ -13,7 +14,8 @@ class Optimized(Record):
     """One program that was optimized. ``old`` is None where it stopped, ``best`` where nothing that is right runs.
 
     ``front`` was verified, all of it. ``problem`` says why there is nothing; ``refused`` what was found and not shown,
-    because it did not verify. ``ended`` is why the search ended, ``tried`` how many texts it tried.
+    because it did not verify. ``ended`` is why the search ended, ``tried`` how many texts it tried, ``learned`` what is
+    worth to be remembered.
     """
 
     path: str
@@ -30,6 +32,7 @@ class Optimized(Record):
     tried: int = 0
     ended: str = ""
     refused: Sequence[str] = ()
+    learned: Sequence[OptimizationItem] = ()
     problem: str = ""
     interrupted: bool = False
 

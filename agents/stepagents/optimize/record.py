@@ -14,8 +14,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from stepagents.experience.optimizations import Bottleneck, OptimizationItem, item_as_json, read_item
 from stepagents.experience.store import default_path
 from stepagents.optimize.candidates import Figures
+from stepagents.validated import read_json
 from stepcore.findings.diagnostics import Edit
 from stepcore.records import Record
 from stepcore.rewrites import RewriteSite
@@ -47,6 +49,9 @@ class SearchRecord:
         self._path = path
         self._tried: dict[str, Tried] = {}
         self._sites: dict[str, tuple[RewriteSite, ...]] = {}
+        self._bottlenecks: dict[str, Bottleneck] = {}
+        self._learned = False
+        self._memory: tuple[OptimizationItem, ...] | None = None
         self._file: TextIO | None = None
         self.problem = ""
 
@@ -92,6 +97,33 @@ class SearchRecord:
         self._sites[f"{rewrite} {key}"] = tuple(sites)
         self._write({"sites": key, "rewrite": rewrite, "found": [_plain(site) for site in sites]})
 
+    def bottleneck(self, key: str) -> Bottleneck | None:
+        """Return what holds a text's program up."""
+        return self._bottlenecks.get(key)
+
+    def keep_bottleneck(self, key: str, found: Bottleneck) -> None:
+        """Remember what holds a text's program up."""
+        self._bottlenecks[key] = found
+        self._write({"holds": key, "bottleneck": asdict(found)})
+
+    def memory(self, now: Sequence[OptimizationItem]) -> Sequence[OptimizationItem]:
+        """Return the items that the search began with: those of ``now`` where it begins.
+
+        A search that goes on needs what it began with, whatever was learned in the meantime.
+        """
+        if self._memory is None:
+            self._memory = tuple(now)
+            self._write({"memory": [item_as_json(item) for item in now]})
+        return self._memory
+
+    def learn(self) -> bool:
+        """Say that what the search found is being remembered; False where it was already."""
+        if self._learned:
+            return False
+        self._learned = True
+        self._write({"learned": True})
+        return True
+
     def _write(self, row: dict[str, Any]) -> None:
         if self._file is None:
             return
@@ -106,6 +138,12 @@ class SearchRecord:
             row = json.loads(line)
             if "text" in row:
                 self._tried[str(row["text"])] = _tried(row)
+            elif "learned" in row:
+                self._learned = True
+            elif "memory" in row:
+                self._memory = tuple(read_item(json.dumps(each)) for each in row["memory"])
+            elif "holds" in row:
+                self._bottlenecks[str(row["holds"])] = read_json(Bottleneck, json.dumps(row["bottleneck"]))
             else:
                 sites = tuple(_site(each) for each in row["found"])
                 self._sites[f"{row['rewrite']} {row['sites']}"] = sites

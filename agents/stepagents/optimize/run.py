@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
+from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.candidates import FasterText, OptimizeTarget
+from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.outcome import Optimized
+from stepagents.optimize.pairs import RewriteChild
+from stepagents.optimize.prior import RewritePrior
 from stepagents.optimize.proof import Judges
 from stepagents.optimize.record import SearchRecord
 from stepagents.optimize.search import Search, SearchLimits, Unimprovable, best_of
@@ -28,9 +32,20 @@ class Watch:
 
 
 def optimized(
-    subject: RewriteSubject, target: OptimizeTarget, record: SearchRecord, judges: Judges, watch: Watch
+    subject: RewriteSubject,
+    target: OptimizeTarget,
+    record: SearchRecord,
+    judges: Judges,
+    watch: Watch,
+    memory: Sequence[OptimizationItem] = (),
+    *,
+    with_code: bool = False,
 ) -> Optimized:
-    """Search for faster texts of a program, and verify those on the front; what did not verify is never the best."""
+    """Search for faster texts of a program, and verify those on the front; what did not verify is never the best.
+
+    ``memory`` orders the candidates. Of a search that came to its end there are items to be remembered, ``with_code``
+    with the segments of the text that changed.
+    """
     began = monotonic()
 
     def is_over() -> bool:
@@ -40,13 +55,16 @@ def optimized(
     first = judges.begin()
     if not first.accepted:
         return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
-    search = Search(subject, target, record, SearchLimits(is_over=is_over), _teller(watch.tell))
+    order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(record.memory(memory)))
+    search = Search(subject, target, record, SearchLimits(is_over=is_over), _teller(watch.tell), order=order)
     try:
         search.run()
     except Unimprovable as error:
         return replace(empty, problem=str(error), seconds=monotonic() - began)
     right, refused = _proved(search, judges, watch.tell)
     best = best_of(right, target, search.old)
+    wrong = {step.rewrite for each in search.archive.front if each not in right for step in each.steps}
+    learned = () if watch.is_stopped() else search.pairs.items(with_code, tuple(wrong) if refused else ())
     bounds = [each.figures for each in right if each.figures.bound is not None]
     least = min(bounds, key=lambda each: each.bound or 0, default=None)
     spec = subject.checked.spec
@@ -61,6 +79,7 @@ def optimized(
         seconds=monotonic() - began,
         tried=search.spent,
         refused=refused,
+        learned=learned,
         interrupted=watch.is_stopped(),
         problem="" if best is not None else "nothing that runs to its end was verified",
     )

@@ -1,7 +1,7 @@
 """The search for faster programs: beams of programs, all rewrites of each, cheap estimates first.
 
-Any-time and deterministic: the same program, target and limits give the same steps, and whenever it is stopped the best
-so far is there. Every limit counts work; time is looked at only where its user gave some.
+Any-time and deterministic: the same program, target, limits and memory give the same steps, and whenever it is stopped
+the best so far is there. Every limit counts work; time is looked at only where its user gave some.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from stepagents.experience.optimizations import Bottleneck
 from stepagents.optimize.archive import Archive
 from stepagents.optimize.candidates import (
     FasterText,
@@ -23,6 +24,9 @@ from stepagents.optimize.candidates import (
     read_again,
     timed_subject,
 )
+from stepagents.optimize.features import bottleneck_of, change_of
+from stepagents.optimize.order import CandidateOrder
+from stepagents.optimize.pairs import RewriteChild, RewritePairs
 from stepagents.optimize.record import SearchRecord, Tried
 from stepcore.findings.diagnostics import apply_edits
 from stepcore.rewrites import REWRITES, Rewrite, RewriteSite, RewriteSubject, applied
@@ -59,6 +63,8 @@ class Search:
     limits: SearchLimits = field(default_factory=SearchLimits)
     tell: Callable[[FasterText], None] = lambda _candidate: None
     rewrites: Sequence[Rewrite] = REWRITES
+    order: CandidateOrder[RewriteChild] = field(default_factory=CandidateOrder)
+    pairs: RewritePairs = field(default_factory=RewritePairs, init=False)
     archive: Archive = field(default_factory=Archive, init=False)
     seen: set[str] = field(default_factory=set, init=False)
     expanded: set[str] = field(default_factory=set, init=False)
@@ -72,18 +78,27 @@ class Search:
             Unimprovable: the program cannot be timed, or stops whatever its FIFOs hold.
         """
         beam = [self._begin()]
-        patience = _PATIENCE
-        for _round in range(_ROUNDS):
-            found = self._round(beam)
-            before = self.best, self.archive.front
-            for candidate in found:
-                if self.archive.add(candidate) and candidate is self.best:
-                    self.tell(candidate)
-            wanted = slice(1) if self.target.goal is not Goal.FRONT else slice(2)
-            patience = _PATIENCE if (self.best, self.archive.front)[wanted] != before[wanted] else patience - 1
-            beam = self._chosen(found)
-            if not beam or not patience or self._is_over():
-                break
+        patience, rounds = _PATIENCE, _ROUNDS
+        found: list[FasterText] = []
+        while beam and patience and rounds and not self._is_over():
+            for parent in beam:
+                self.order.add(list(self._children(parent)))
+            is_better, beam = False, []
+            while not is_better and (children := self.order.take()) and not self._is_over():
+                timed = self._round(children)
+                is_better = self._keep(timed)
+                found += timed
+            patience, rounds = _PATIENCE if is_better else patience - 1, rounds - (not self.order.waiting)
+            beam, found = self._chosen(found), []
+
+    def _keep(self, found: Sequence[FasterText]) -> bool:
+        """Put candidates on the front; return whether that brought what is looked for."""
+        before = self.best, self.archive.front
+        for candidate in found:
+            if self.archive.add(candidate) and candidate is self.best:
+                self.tell(candidate)
+        wanted = slice(1) if self.target.goal is not Goal.FRONT else slice(2)
+        return (self.best, self.archive.front)[wanted] != before[wanted]
 
     @property
     def best(self) -> FasterText | None:
@@ -119,17 +134,17 @@ class Search:
 
     # One round ----------------------------------------------------------------------------------------------------
 
-    def _round(self, beam: Sequence[FasterText]) -> list[FasterText]:
-        """Return the candidates that rewrites of ``beam`` gave and that were timed, those first that promise most."""
-        estimated: list[tuple[int, int, _Child]] = []
-        for parent in beam:
-            self.expanded.add(parent.key)
-            for child in self._children(parent):
-                tried = self._estimated(child)
-                if tried.estimate is not None and not self._is_slow(tried.estimate):
-                    estimated.append((tried.estimate, len(estimated), child))
-                if self._is_over():
-                    break
+    def _round(self, children: Sequence[RewriteChild]) -> list[FasterText]:
+        """Return those of the candidates that were timed exactly, those first that promise most."""
+        estimated: list[tuple[int, int, RewriteChild]] = []
+        for child in children:
+            self.spent += 1
+            tried = self._estimated(child)
+            self.pairs.note(child, tried.estimate)
+            if tried.estimate is not None and not self._is_slow(tried.estimate):
+                estimated.append((tried.estimate, len(estimated), child))
+            if self._is_over():
+                break
         estimated.sort(key=lambda item: item[:2])
         found: list[FasterText] = []
         most = len(estimated) if self.target.goal is Goal.FRONT else _EXACT  # a slow one may need little memory
@@ -147,17 +162,26 @@ class Search:
     def _slowest(self, old: FasterText) -> float:
         return old.figures.cycles * (_SLOWER if self.target.goal is Goal.FRONT else 1)
 
-    def _children(self, parent: FasterText) -> Iterator[_Child]:
+    def _children(self, parent: FasterText) -> Iterator[RewriteChild]:
+        """Yield what rewrites make of a program, as far as that is new."""
+        self.expanded.add(parent.key)
+        bottleneck = self._bottleneck(parent)
         for rewrite in self.rewrites:
             for site in self._sites(parent, rewrite):
                 text = apply_edits(parent.text, list(site.edits))
                 key = key_of(text)
                 if key not in self.seen:
                     self.seen.add(key)
-                    self.spent += 1
-                    yield _Child(parent, site, text, key)
-                if self._is_over():
-                    return
+                    yield RewriteChild(parent, site, text, key, bottleneck, change_of(site))
+
+    def _bottleneck(self, parent: FasterText) -> Bottleneck:
+        known = self.record.bottleneck(parent.key)
+        if known is None:
+            subject = self._subject(parent)
+            timed = None if subject is None else subject.timed
+            known = Bottleneck("waiting", "") if timed is None else bottleneck_of(timed, self.target)
+            self.record.keep_bottleneck(parent.key, known)
+        return known
 
     def _sites(self, parent: FasterText, rewrite: Rewrite) -> Sequence[RewriteSite]:
         known = self.record.sites(parent.key, rewrite.name)
@@ -172,7 +196,7 @@ class Search:
             return candidate.subject
         return read_again(candidate.text, self.first, self.target)
 
-    def _estimated(self, child: _Child) -> Tried:
+    def _estimated(self, child: RewriteChild) -> Tried:
         tried = self.record.tried(child.key)
         if tried is None:
             subject = self._applied(child)
@@ -180,13 +204,13 @@ class Search:
             self.record.keep(child.key, tried)
         return tried
 
-    def _applied(self, child: _Child) -> RewriteSubject | None:
+    def _applied(self, child: RewriteChild) -> RewriteSubject | None:
         if child.made is None:
             parent = self._subject(child.parent)
             child.made = None if parent is None else applied(parent, child.site)
         return child.made
 
-    def _exact(self, child: _Child) -> FasterText | None:
+    def _exact(self, child: RewriteChild) -> FasterText | None:
         """Return a child with its exact figures; None where it stops, or takes more than there is."""
         tried, subject = self.record.tried(child.key), None
         if tried is None or not tried.exact:
@@ -196,6 +220,7 @@ class Search:
             tried = Tried(None if tried is None else tried.estimate, True, figures)
             self.record.keep(child.key, tried)
         figures = tried.figures
+        self.pairs.note(child, None if figures is None else figures.cycles)
         if figures is None or not self._fits(figures):
             return None
         parent = child.parent
@@ -227,17 +252,6 @@ class Search:
         points = [each for each in self.archive.front if each.key not in self.expanded]
         step = max(len(points) / _FRONT, 1)
         return [points[int(number * step)] for number in range(min(len(points), _FRONT))]
-
-
-@dataclass
-class _Child:
-    """A rewrite of a candidate that was not tried yet; ``made`` is what checking gave, once it was asked."""
-
-    parent: FasterText
-    site: RewriteSite
-    text: str
-    key: str
-    made: RewriteSubject | None = None
 
 
 def best_of(front: Sequence[FasterText], target: OptimizeTarget, old: FasterText | None) -> FasterText | None:

@@ -19,13 +19,12 @@ from stepagents.schedules.writer import Family, Lanes, Loops, Writer, lane_count
 from stepagents.traced.graph import opname
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
-from stepcore.types import Scalar, STuple, Tile
+from stepcore.types import STuple, Tile
 
 if TYPE_CHECKING:
     from torch.fx import Node
 
 _MINUS_INFINITY: Final = float("-inf")
-_LEAST: Final = -3e38  # of the largest score: with it a block that is masked whole has weights of 0
 _VIEWS: Final = frozenset({"view", "expand", "clone", "alias", "detach"})
 
 
@@ -99,8 +98,7 @@ def write_chain(writer: Writer, plan: Scheduled) -> None:
     streams = dict(zip(firsts, _resident(writer, firsts, loops, ("b", "r", "f")), strict=True))
     shared = _hidden(writer, inner, hidden, value, streams, loops)
     lanes = writer.live("b", "r", "c")
-    masks = any(part.is_position for part in inner.inputs)
-    stream = _contracted(writer, products[0], right, shared, loops, online=soft is not None, masks=masks)
+    stream = _contracted(writer, products[0], right, shared, loops, online=soft is not None)
     if soft is not None:
         if len(body.inputs) > 1 or body.lines or result != "input[0]":
             raise NoSchedule("something is computed behind attention", plan.result.node)
@@ -137,7 +135,7 @@ def _streamed(writer: Writer, plan: Scheduled, products: Sequence[TilePart]) -> 
         flops = body.flops + 2 * depth * writer.elements(product)
         unit = replace(_unit(writer, loops, lanes, body, body.inputs, None), flops=flops)
         writer.costs.kept += unit.units * (unit.reads[-1] + 4 * writer.elements(product))
-        types = [writer.element(part) for part in body.inputs]
+        types = [writer.tile_type(part) for part in body.inputs]
         lines = "\n".join([*body.lines, text])
         call = writer.function("product", types, writer.tile_type(product), lines, unit, (0.0,))
         writer.said(product.node)
@@ -174,7 +172,7 @@ def _resident(
         unit = _unit(writer, loops, lanes, body, body.inputs[1:], product if goes_out else None)
         writer.costs.kept += unit.units * sum(unit.reads)
         writer.said(product.node)
-        types = [writer.element(part) for part in body.inputs]
+        types = [writer.tile_type(part) for part in body.inputs]
         text = "\n".join([*body.lines, f"return [input[0] @ {_factor(second)}]"])
         call = writer.function("product", types, writer.tile_type(product), text, unit).format("")
         result.append(f"step.Map({call}).apply({tuple_text(streams)})")
@@ -243,7 +241,7 @@ def _hidden(
 
 
 def _contracted(
-    writer: Writer, product: TilePart, right: TilePart, hidden: Family, loops: Loops, *, online: bool, masks: bool
+    writer: Writer, product: TilePart, right: TilePart, hidden: Family, loops: Loops, *, online: bool
 ) -> str:
     """Write the fold of the last product over the blocks between the products."""
     lanes = writer.live("b", "r", "c")
@@ -261,7 +259,7 @@ def _contracted(
     flops = body.flops + 2 * rows * columns * depth + (rows * depth * 7 if online else 0)
     unit = replace(_unit(wide, loops, lanes, body, body.inputs[1:], None), flops=flops)
     writer.costs.kept += unit.units * (sum(unit.reads) + 4 * rows * columns)
-    tiles: list[Tile | Scalar] = [Tile("fp32", (wide.blocks.tile(product)[0], wide.blocks.sizes["f"]))]
+    tiles = [Tile("fp32", (wide.blocks.tile(product)[0], wide.blocks.sizes["f"]))]
     tiles += [wide.tile_type(part) for part in body.inputs[1:]]
     total = writer.tile_type(product)
     writer.said(product.node)
@@ -270,9 +268,8 @@ def _contracted(
         call = writer.function("contract", tiles, total, text, unit, (0.0,))
     else:
         column = Tile("fp32", (total.shape[0], 1))
-        top = "torch.maximum(state[0], torch.amax(input[0], 1, keepdim=True))"
         lines = [
-            f"top = {f'torch.clamp({top}, min={_LEAST})' if masks else top}",
+            "top = torch.maximum(state[0], torch.amax(input[0], 1, keepdim=True))",
             "old = torch.exp(state[0] - top)", "weight = torch.exp(input[0] - top)",
             "total = state[1] * old + torch.sum(weight, 1, keepdim=True)", *body.lines,
             f"return [top, total, state[2] * old + weight @ {_factor(second)}]",
@@ -350,6 +347,6 @@ def _unit(
     writer: Writer, loops: Loops, lanes: Lanes, body: TileBody, read: Sequence[TilePart], written: TilePart | None
 ) -> UnitCost:
     """Return what units cost that read ``read`` from memory in each call, and write ``written`` to it."""
-    reads = tuple(writer.bytes_of(part) for part in read if not part.is_position)
+    reads = tuple(4 * writer.elements(part) for part in read)
     writes = 4 * writer.elements(written) if written is not None else 0
     return UnitCost(lane_count(lanes), writer.rounds_of(loops), body.flops, reads, writes)

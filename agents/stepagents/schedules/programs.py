@@ -68,7 +68,7 @@ def tiled(
     impl = writer.text(writer.costs.dispatch(chip))
     read = {item.name for item in traced.inputs if f"tensor={item.name}," in impl}
     ports = [
-        Port(item.name, _memory_type(item.dims, item.dtype), None if item.data_gen == _NORMAL else item.data_gen)
+        Port(item.name, _memory_type(item.dims), None if item.data_gen == _NORMAL else item.data_gen)
         for item in traced.inputs
         if item.name in read
     ]
@@ -87,10 +87,10 @@ def tiled(
     return Tiled(spec, impl, writer.costs, schedule, dict(writer.divisors), _estimated(writer))
 
 
-def _memory_type(dims: tuple[Dim, ...], scalar: str = "fp32") -> StreamType:
+def _memory_type(dims: tuple[Dim, ...]) -> StreamType:
     """Return the type of a tensor in memory; one of one dimension is a matrix of one row."""
     shape = tuple(reversed(dims)) if len(dims) > 1 else (*dims, Dim.of(1))
-    return StreamType(Scalar(scalar), shape)
+    return StreamType(Scalar("fp32"), shape)
 
 
 def _estimated(writer: Writer) -> int:

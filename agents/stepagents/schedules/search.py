@@ -115,6 +115,24 @@ def schedules(
     return found
 
 
+def schedule_points(traced: TracedFunction, options: ScheduleOptions) -> list[Schedule]:
+    """Return all points of the space of a function, those that cannot be written as well.
+
+    Raises:
+        NoSchedule: the function has no schedules.
+    """
+    return list(_Space(traced, options).points())
+
+
+def written_point(traced: TracedFunction, options: ScheduleOptions, point: Schedule) -> Tiled:
+    """Return the program of one point, which is neither timed nor verified.
+
+    Raises:
+        NoSchedule: it does not fit the function or its sizes.
+    """
+    return _Space(traced, options).written(point)
+
+
 def _refused(found: TiledLowering, error: NoSchedule) -> TiledLowering:
     found.reason = str(error)
     if error.node is not None:
@@ -130,11 +148,7 @@ def _timed(
     """Return programs with their cycles, the fewest first; what does not fit or stops is left out."""
     found: list[tuple[int, int, Tiled]] = []
     for number, program in enumerate(programs):
-        try:
-            checked = program.checked
-        except NoSchedule as error:
-            problems.append(str(error))
-            continue
+        checked = program.checked
         kept = measure(checked.spec, checked.typed).on_chip.value
         if kept is None or kept > options.capacity:
             problems.append(f"its tiles need {kept} bytes on chip, of {options.capacity}")
@@ -172,12 +186,10 @@ class _Space:
         held = next((item for item in traced.inputs if item.kind == "constant"), None)
         if held is not None:
             raise NoSchedule(f"it holds a tensor itself ({held.name}), which would have to be passed", self._node)
-        if output.dtype != "fp32":
-            raise NoSchedule(f"{output.node} is not of fp32", self._node)
-        anchor = next((item for item in traced.inputs if item.dims and item.dtype == "fp32"), None)
-        if anchor is None:
-            raise NoSchedule("it has no tensor of fp32", self._node)
-        self._anchor = anchor.name
+        wrong = next((item for item in traced.inputs if item.dtype != "fp32"), None)
+        if wrong is not None or output.dtype != "fp32":
+            name = wrong.name if wrong is not None else output.node
+            raise NoSchedule(f"{name} is not of fp32", self._node)
 
     def points(self) -> Iterator[Schedule]:
         """Yield all schedules, those of a form that does not fit as well."""
@@ -208,7 +220,7 @@ class _Space:
             texts["c"] = f"{self._dims[-1]} // {across}"
         blocks = Blocks(sizes, self._bound)
         names = {label: _NAMES[label] for label in texts}
-        writer = Writer(blocks, lanes, taken, names, self._options.chip.memory.burst, self._anchor)
+        writer = Writer(blocks, lanes, taken, names, self._options.chip.memory.burst)
         labels = self._labels(sizes)
         folded = None
         if point.folded:

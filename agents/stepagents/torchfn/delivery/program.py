@@ -162,9 +162,7 @@ def commented(target: Target, emitted: Emitted, margin: int) -> str:
     for text in impl.split("\n"):
         match = _LINE.fullmatch(text)
         if match is None:
-            code = text.lstrip(" ")
-            own = len(text) - len(code)
-            result.append(indent(broken(spaced(code), margin + own), " " * own))
+            result.append(broken(spaced(text), margin))
             continue
         result.append(line_comment(source, int(match[1]), margin))
     laid_out = "\n".join(result)

@@ -1,0 +1,225 @@
+"""Optimization memory: what rewrites brought at which bottleneck, as the experience store keeps it.
+
+An item names units, terms and parameters by words of the language, and sizes as ratios: nothing of a user's code is in
+it. The segment that changed is kept beside it only where its user asked for that.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from hashlib import sha256
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from annotated_types import Ge, Le, Len, Predicate
+
+from stepagents.experience.database import StoreError
+from stepagents.experience.store import Store, refuse_secrets
+from stepagents.validated import Count, read_json
+from stepcore.records import Record
+
+MOST_ITEMS: Final = 2_000  # of a workspace; the ones that were seen longest ago are given up
+MOST_SEGMENT: Final = 4_000  # characters
+_WORD: Final = 64
+_WORDS: Final = 16
+
+Power: TypeAlias = Annotated[int, Ge(-64), Le(64)]
+Word: TypeAlias = Annotated[str, Predicate(lambda text: len(text) <= _WORD and text.isascii() and text.isprintable())]
+Segment: TypeAlias = Annotated[str, Len(0, MOST_SEGMENT), Predicate(lambda text: "\0" not in text)]
+Rules: TypeAlias = Literal["compute", "memory", "on-chip reads", "on-chip writes", "waiting", "stopped"]
+
+
+class Bottleneck(Record):
+    """What holds a program up: the busiest unit, what rules its calls, and what is around it.
+
+    ``around`` are kinds of units whose results it reads (``< Map``) or that read its own (``> Accum``). The rest are
+    powers of two, rounded: ``busy`` is the share of the cycles, ``reuse`` bytes moved by those that must be, ``room``
+    the capacity by the bytes on chip (64: no limit), ``spare`` the compute that there is by what is used, ``above`` the
+    cycles by their bound.
+    """
+
+    rules: Rules
+    unit: Word
+    around: Annotated[tuple[Word, ...], Len(0, _WORDS)] = ()
+    busy: Power = 0
+    reuse: Power = 0
+    room: Power = 64
+    spare: Power = 0
+    above: Power = 0
+
+
+class Change(Record):
+    """A rewrite with its parameters, in words that know no program: ``("N=2",)``, ``("x2",)``."""
+
+    rewrite: Word
+    parameters: Annotated[tuple[Word, ...], Len(0, _WORDS)] = ()
+
+    @property
+    def text(self) -> str:
+        """The change on a line."""
+        return f"{self.rewrite} {' '.join(self.parameters)}".rstrip()
+
+
+class OptimizationItem(Record):
+    """What a change brought where a bottleneck was: a slow-fast pair, or a fast-slow one.
+
+    ``before`` and ``after`` are cycles of the strongest of ``count`` such pairs; ``after`` is None where the program
+    then did not run to its end. ``strategy`` is what to do, in words; ``old`` and ``new`` are the segment that changed,
+    empty where its user did not ask for it to be kept. ``proposer`` is who proposed it.
+    """
+
+    bottleneck: Bottleneck
+    change: Change
+    before: Annotated[Count, Ge(1)]
+    after: Annotated[Count, Ge(1)] | None
+    count: Annotated[Count, Ge(1)] = 1
+    strategy: Annotated[str, Len(0, 500), Predicate(lambda text: "\0" not in text)] = ""
+    old: Segment = ""
+    new: Segment = ""
+    proposer: Word = "search"
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether it is a slow-fast pair."""
+        return self.after is not None and self.after < self.before
+
+    @property
+    def key(self) -> str:
+        """The name that items of equal bottleneck, change and direction share."""
+        content = [asdict(self.bottleneck), asdict(self.change), self.is_faster]
+        return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def words(self) -> str:
+        """The item in words that tell nothing of a program."""
+        at = self.bottleneck
+        if self.after is None:
+            brought = "it stopped"
+        else:
+            times = max(self.before, self.after) / min(self.before, self.after)
+            brought = f"{times:.3g}x {'faster' if self.is_faster else 'slower'}" if times > 1 else "nothing"
+        around = f" ({', '.join(at.around)})" if at.around else ""
+        return f"{at.unit or 'no unit'}{around}, ruled by {at.rules}: {self.change.text}: {brought}"
+
+
+class StoredItem(Record):
+    """An item as the store holds it; ``seen`` is when it was last met, in seconds since 1970."""
+
+    number: int
+    workspace: str
+    item: OptimizationItem
+    seen: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that ``experience list`` prints."""
+        return {"number": self.number, "workspace": self.workspace, "seen": self.seen, **item_as_json(self.item)}
+
+
+def item_as_json(item: OptimizationItem) -> dict[str, Any]:
+    """Return the fields of an item."""
+    return asdict(item)
+
+
+def read_item(text: str) -> OptimizationItem:
+    """Return the item that a JSON text holds; keys that it does not have are passed over.
+
+    Raises:
+        ValueError: it holds none; the message names the place.
+    """
+    item = read_json(OptimizationItem, text)
+    words = [item.bottleneck.unit, item.change.rewrite, *item.change.parameters, *item.bottleneck.around]
+    if item.change.rewrite == "" or any(word != word.strip() for word in words):
+        raise ValueError("change: words are not empty, and have no blanks around them")
+    return item
+
+
+def merged(one: OptimizationItem, other: OptimizationItem) -> OptimizationItem:
+    """Return the stronger of two items of one key, which counts for both."""
+    stronger = max(one, other, key=_strength)
+    return replace(stronger, count=min(one.count + other.count, 10**9))
+
+
+def _strength(item: OptimizationItem) -> float:
+    if item.after is None:
+        return float("inf")
+    return max(item.before, item.after) / min(item.before, item.after)
+
+
+def add_items(store: Store, items: Iterable[OptimizationItem], seen: float | None = None) -> int:
+    """Store items, those of one key as one; return how many keys are new. The oldest beyond the bound go.
+
+    Raises:
+        StoreError: the file cannot be used.
+        HoldsSecret: an item holds the value of a credential; none of them is stored then.
+        ValueError: the store was opened for all workspaces.
+    """
+    if store.workspace is None:
+        raise ValueError("a store of all workspaces is for reading")
+    found: dict[str, OptimizationItem] = {}
+    for item in items:
+        found[item.key] = merged(found[item.key], item) if item.key in found else item
+    for item in found.values():
+        refuse_secrets([item.strategy, item.old, item.new, item.proposer])
+    now = time.time() if seen is None else seen
+    added = 0
+    with store.writing():
+        for key, item in found.items():
+            added += _put(store, key, item, now)
+        store.connection.execute(
+            "DELETE FROM optimizations WHERE workspace = ? AND id NOT IN "
+            "(SELECT id FROM optimizations WHERE workspace = ? ORDER BY seen DESC, id DESC LIMIT ?)",
+            (store.workspace, store.workspace, MOST_ITEMS),
+        )
+    return added
+
+
+def _put(store: Store, key: str, item: OptimizationItem, now: float) -> int:
+    known = store.connection.execute(
+        "SELECT id, item FROM optimizations WHERE workspace = ? AND key = ?", (store.workspace, key)
+    ).fetchone()
+    if known is None:
+        row = (store.workspace, key, json.dumps(item_as_json(item)), now)
+        store.connection.execute("INSERT INTO optimizations (workspace, key, item, seen) VALUES (?, ?, ?, ?)", row)
+        return 1
+    both = merged(read_item(known[1]), item)
+    store.connection.execute(
+        "UPDATE optimizations SET item = ?, seen = ? WHERE id = ?", (json.dumps(item_as_json(both)), now, known[0])
+    )
+    return 0
+
+
+def stored_items(store: Store) -> list[StoredItem]:
+    """Return the items of a store's workspace, in the order in which they came.
+
+    Raises:
+        StoreError: the file cannot be used.
+    """
+    where, values = ("", ()) if store.workspace is None else ("WHERE workspace = ?", (store.workspace,))
+    query = f"SELECT id, workspace, item, seen FROM optimizations {where} ORDER BY id"
+    with store.usable():
+        rows: Sequence[tuple[int, str, str, float]] = store.connection.execute(query, values).fetchall()
+    try:
+        return [StoredItem(number, workspace, read_item(text), seen) for number, workspace, text, seen in rows]
+    except ValueError as error:
+        raise StoreError(f"{store.path}: an item of the store cannot be read: {error}") from None
+
+
+def remove_items(store: Store, numbers: Sequence[int]) -> int:
+    """Remove items by number, and return how many there were.
+
+    Raises:
+        StoreError: the file cannot be used.
+    """
+    where, values = ("", ()) if store.workspace is None else (" AND workspace = ?", (store.workspace,))
+    with store.writing():
+        return sum(
+            store.connection.execute(f"DELETE FROM optimizations WHERE id = ?{where}", (number, *values)).rowcount
+            for number in numbers
+        )
+
+
+def without_code(item: OptimizationItem) -> OptimizationItem:
+    """Return an item without what a user's code could be read from."""
+    return replace(item, strategy="", old="", new="")

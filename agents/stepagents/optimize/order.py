@@ -1,0 +1,77 @@
+"""In which order candidates are tried: those of which memory expects most first, the others when those bring nothing.
+
+Without items nothing is put off, and the order is that of the rewrites and the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic, Protocol, TypeVar
+
+from stepagents.experience.optimizations import Bottleneck, Change
+from stepagents.optimize.prior import RewritePrior
+
+_SHARE: Final = 0.5  # of the probability of all candidates that is tried at once
+_AT_ONCE: Final = 4  # candidates, at most
+_BETTER: Final = 8  # how much a program with half the cycles is preferred, as a power of two
+
+
+class Expected(Protocol):
+    """A candidate: what it does to which program, and what holds that program up."""
+
+    @property
+    def bottleneck(self) -> Bottleneck:
+        """What holds up the program that is changed."""
+        ...
+
+    @property
+    def change(self) -> Change:
+        """What is done to it."""
+        ...
+
+    @property
+    def cycles_before(self) -> int:
+        """Those of the program that is changed."""
+        ...
+
+
+C = TypeVar("C", bound=Expected)
+
+
+@dataclass
+class CandidateOrder(Generic[C]):
+    """The candidates that were not tried yet; the same candidates come out in the same order."""
+
+    prior: RewritePrior = field(default_factory=RewritePrior)
+    waiting: list[C] = field(default_factory=list)
+
+    def add(self, candidates: Sequence[C]) -> None:
+        """Take further candidates."""
+        self.waiting += candidates
+
+    def take(self) -> list[C]:
+        """Return the candidates to try next, the likeliest first; without items all that there are."""
+        if not self.prior:
+            taken, self.waiting = self.waiting, []
+            return taken
+        shares = self.shares()
+        order = sorted(range(len(shares)), key=lambda index: (-shares[index], index))
+        count, share = 0, 0.0
+        while count < min(len(order), _AT_ONCE) and share < _SHARE:
+            share += shares[order[count]]
+            count += 1
+        chosen = order[:count]
+        taken = [self.waiting[index] for index in chosen]
+        self.waiting = [self.waiting[index] for index in sorted(order[count:])]
+        return taken
+
+    def shares(self) -> list[float]:
+        """Return P(rewrite, parameters | bottleneck) of what waits, weighted by how fast its programs are already."""
+        least = min((each.cycles_before for each in self.waiting), default=1)
+        weights = [
+            max(self.prior.expected(each.bottleneck, each.change), 1e-9) * (least / each.cycles_before) ** _BETTER
+            for each in self.waiting
+        ]
+        total = sum(weights)
+        return [weight / total for weight in weights]

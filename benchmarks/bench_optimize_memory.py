@@ -1,0 +1,150 @@
+"""What optimization memory saves: candidates until one is within 5 % of the best, with whole families left out.
+
+Each of ten seeds draws all programs anew. A program is searched without memory, in the order of the rewrites, and with
+what the searches of the other families found in the same draw; a third search goes on from the best few at a time, too,
+but knows nothing: it tells which part of the gain is knowledge. All three count each text that they try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import fmean, stdev
+from typing import Final
+
+from benchmarks.harness import BenchReport
+from benchmarks.optimize_families import CHIP, FAMILIES, FamilyProgram, programs
+from stepagents.experience.optimizations import Bottleneck, Change, OptimizationItem
+from stepagents.optimize.candidates import OptimizeTarget
+from stepagents.optimize.order import CandidateOrder
+from stepagents.optimize.pairs import RewriteChild
+from stepagents.optimize.prior import RewritePrior
+from stepagents.optimize.record import SearchRecord
+from stepagents.optimize.search import Search, SearchLimits, Unimprovable
+from stepcore.records import Record
+
+SEEDS: Final = range(101, 111)  # others were looked at while the order was worked out
+_T_9: Final = 2.262  # two-sided 95 % quantile of Student's t with nine degrees of freedom
+_NEAR: Final = 1.05
+_CANDIDATES: Final = 400
+_ARMS: Final = ("none", "unknowing", "memory")
+
+
+class _Equal(RewritePrior):
+    """Expects the same of all."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def expected(self, bottleneck: Bottleneck, change: Change) -> float:
+        return 1.0
+
+
+class _Found(Record):
+    """What one search found: texts tried when each better program was there, and all of them; the cycles at first."""
+
+    first: int
+    better: tuple[tuple[int, int], ...]
+    tried: int
+    items: tuple[OptimizationItem, ...]
+
+    @property
+    def best(self) -> int:
+        return min([self.first, *(cycles for _, cycles in self.better)])
+
+    def needed(self, cycles: float) -> int:
+        """Return how many texts were tried until a program took so many cycles at most; all where none did."""
+        if self.first <= cycles:
+            return 0
+        return next((tried for tried, found in self.better if found <= cycles), self.tried)
+
+
+def run(seeds: Sequence[int] = SEEDS) -> BenchReport:
+    """Measure all seeds; what is counted does not depend on the machine."""
+    columns = ("family", "programs", "without", "a few at a time", "with memory", "of without", "of a few at a time")
+    report = BenchReport(
+        "optimize-memory", "Candidates until 5 % of the best, memory from the other families only", columns
+    )
+    by_seed: list[dict[str, dict[str, int]]] = []
+    counted: dict[str, int] = dict.fromkeys(FAMILIES, 0)
+    for seed in seeds:
+        found = _seed(seed)
+        by_seed.append({family: dict.fromkeys(_ARMS, 0) for family in FAMILIES})
+        for family, arms in found:
+            near = _NEAR * min(each.best for each in arms.values())
+            counted[family] += any(each.needed(near) for each in arms.values())
+            for arm, each in arms.items():
+                by_seed[-1][family][arm] += each.needed(near)
+    for family in FAMILIES:
+        sums = {arm: sum(each[family][arm] for each in by_seed) for arm in _ARMS}
+        report.rows.append([family, str(counted[family]), *_cells(sums)])
+        report.figures[family] = {"programs": counted[family], **sums}
+    totals = [{arm: sum(each[family][arm] for family in FAMILIES) for arm in _ARMS} for each in by_seed]
+    report.rows.append(
+        ["all", str(sum(counted.values())), *_cells({arm: sum(each[arm] for each in totals) for arm in _ARMS})]
+    )
+    _intervals(report, list(seeds), totals)
+    return report
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of the mean of ten values, by Student's t."""
+    half = _T_9 * stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
+    return fmean(values) - half, fmean(values) + half
+
+
+def _cells(sums: dict[str, int]) -> list[str]:
+    shares = [f"{sums['memory'] / sums[arm]:.2f}" if sums[arm] else "-" for arm in ("none", "unknowing")]
+    return [*(f"{sums[arm]:,}" for arm in _ARMS), *shares]
+
+
+def _intervals(report: BenchReport, seeds: list[int], totals: list[dict[str, int]]) -> None:
+    """Add 95 % intervals of the mean over seeds, of what each search needs for all programs of a seed."""
+    bounds = {arm: mean_interval([float(each[arm]) for each in totals]) for arm in _ARMS}
+    report.rows.append(
+        ["a seed, 95 % interval", "", *(f"{low:.0f} to {high:.0f}" for low, high in bounds.values()), "", ""]
+    )
+    shares = [each["memory"] / each["none"] for each in totals]
+    known = [each["memory"] / each["unknowing"] for each in totals]
+    report.figures |= {
+        "seeds": seeds, "totals": totals, "intervals": bounds, "share": mean_interval(shares),
+        "share of a few at a time": mean_interval(known),
+    }  # fmt: skip
+    saved = 1 - sum(each["memory"] for each in totals) / sum(each["none"] for each in totals)
+    report.goal("candidates saved by memory of other families", saved, 0.5, at_least=True)
+    report.goal("space between the intervals, candidates", bounds["none"][0] - bounds["memory"][1], 0, at_least=True)
+    report.goal("share of what a few at a time take without knowledge, upper end", mean_interval(known)[1], 1)
+
+
+def _seed(seed: int) -> list[tuple[str, dict[str, _Found]]]:
+    drawn = list(programs(seed))
+    records = [SearchRecord() for _ in drawn]  # what was timed for one search need not be timed for the others
+    plain = [_search(each, record, RewritePrior()) for each, record in zip(drawn, records, strict=True)]
+    found: list[tuple[str, dict[str, _Found]]] = []
+    for program, record, without in zip(drawn, records, plain, strict=True):
+        if without is None:
+            continue
+        others = [
+            item for each, what in zip(drawn, plain, strict=True)
+            if what is not None and each.family != program.family for item in what.items
+        ]  # fmt: skip
+        unknowing, taught = _search(program, record, _Equal()), _search(program, record, RewritePrior(others))
+        assert unknowing is not None and taught is not None
+        found.append((program.family, {"none": without, "unknowing": unknowing, "memory": taught}))
+    return found
+
+
+def _search(program: FamilyProgram, record: SearchRecord, prior: RewritePrior) -> _Found | None:
+    """Return what a search finds; None where nothing can be made of the program."""
+    order: CandidateOrder[RewriteChild] = CandidateOrder(prior)
+    search = Search(program.subject, OptimizeTarget(CHIP), record, SearchLimits(_CANDIDATES), order=order)
+    better: list[tuple[int, int]] = []
+    search.tell = lambda candidate: better.append((search.spent, candidate.figures.cycles))
+    try:
+        search.run()
+    except Unimprovable:
+        return None
+    assert search.best is not None
+    # Where it stopped, the cure is the first step of all searches, and needs no candidates.
+    first = search.best.steps[0].after if search.old is None else search.old.figures
+    return _Found(first.cycles, tuple(better), search.spent, tuple(search.pairs.items()))

@@ -1,0 +1,380 @@
+"""Optimization memory: what is kept and what never is, what it changes in the search, and that imports do no harm."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+import stepagents.optimize.proof
+from stepagents.cli import experience
+from stepagents.cli.optimize import optimize
+from stepagents.experience import database, optimizations
+from stepagents.experience.database import HoldsSecret, StoreError
+from stepagents.experience.item_transfer import export_items, import_items
+from stepagents.experience.optimizations import (
+    Bottleneck,
+    Change,
+    OptimizationItem,
+    add_items,
+    item_as_json,
+    remove_items,
+    stored_items,
+)
+from stepagents.experience.store import Store
+from stepagents.optimize.candidates import OptimizeTarget
+from stepagents.optimize.features import bottleneck_of, change_of, segment
+from stepagents.optimize.order import CandidateOrder
+from stepagents.optimize.pairs import RewriteChild
+from stepagents.optimize.prior import RewritePrior, distance, fitting
+from stepagents.optimize.record import SearchRecord
+from stepagents.optimize.search import Search, SearchLimits
+from stepcore.cycles.timed import time_program
+from stepcore.rewrites import RewriteSite, RewriteSubject, subject_of
+from stepcore.timing.hardware import PRESETS
+from warm import Lent
+
+ROOT = Path(__file__).parents[1]
+EXPERT = ROOT / "examples" / "swiglu_tiles.py"
+GEMM = ROOT / "benchmarks" / "tiles" / "gemm_tiles.py"
+COMPUTE = Bottleneck("compute", "Map", ("< LinearOffChipLoad", "> Accum"), 0, 1, 64, 3, 2)
+MEMORY = Bottleneck("memory", "LinearOffChipLoad", ("> Accum",), 0, 3, 64, 3, 5)
+LANES, ROWS = Change("lanes", ("N=2",)), Change("tile-sizes", ("rows doubled",))
+ITEM = OptimizationItem(COMPUTE, LANES, 1000, 500)
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A store of the test, and warm workers."""
+    monkeypatch.setenv("STEPSMITH_STORE", str(tmp_path / "store" / "experience.sqlite3"))
+    monkeypatch.setattr(stepagents.optimize.proof, "Pool", Lent)
+    yield
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "own.sqlite3", "here") as opened:
+        yield opened
+
+
+def line(**changes: object) -> str:
+    return json.dumps({"stepsmith_optimization": 1, **item_as_json(ITEM), "seen": 5.0, **changes})
+
+
+# -- the store --------------------------------------------------------------------------------------------------------
+
+
+def test_items_of_one_key_are_one_that_counts_for_all(store: Store) -> None:
+    slower = replace(ITEM, after=2000)
+    assert add_items(store, [ITEM, replace(ITEM, after=250), slower], seen=1.0) == 2
+    assert add_items(store, [replace(ITEM, after=400, count=3)], seen=2.0) == 0
+    fast, slow = stored_items(store)
+    assert (fast.item.after, fast.item.count, fast.seen) == (250, 5, 2.0)
+    assert (slow.item, slow.seen) == (slower, 1.0)
+    assert "2x slower" in slow.item.words
+    with Store(store.path, "there") as other, Store(store.path, None) as every:
+        assert stored_items(other) == []
+        assert len(stored_items(every)) == 2
+        assert remove_items(other, [fast.number]) == 0
+        with pytest.raises(ValueError, match="for reading"):
+            add_items(every, [ITEM])
+    assert remove_items(store, [fast.number]) == 1
+
+
+def test_the_store_is_bounded_and_gives_up_what_was_seen_longest_ago(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optimizations, "MOST_ITEMS", 3)
+    for number in range(5):
+        add_items(store, [replace(ITEM, change=Change("lanes", (f"N={number}",)))], seen=float(number))
+    assert [each.item.change.parameters for each in stored_items(store)] == [("N=2",), ("N=3",), ("N=4",)]
+
+
+def test_a_store_of_schema_1_keeps_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite3"
+    old = sqlite3.connect(path)
+    for table in database._TABLES:
+        old.execute(table)
+    old.execute(f"PRAGMA application_id = {database._APPLICATION}")
+    old.execute("PRAGMA user_version = 1")
+    old.execute("INSERT INTO tasks VALUES ('key', 'text')")
+    old.execute(
+        "INSERT INTO experiences (workspace, task, task_key, program_key, impl, proposer, success_rate, tokens, cost, "
+        "seconds, earned, path) VALUES ('here', 'a', 'key', 'p', 'impl', 'search', 1, 0, 0, 0, 0, '')"
+    )
+    old.commit()
+    old.close()
+    with Store(path, "here") as opened:
+        assert [each.experience.impl for each in opened.all()] == ["impl"]
+        assert add_items(opened, [ITEM]) == 1
+    with Store(path, "here") as again:
+        assert [each.item for each in stored_items(again)] == [ITEM]
+
+
+def test_a_credential_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_SECRET", "hunter2hunter2")
+    with pytest.raises(HoldsSecret):
+        add_items(store, [replace(ITEM, after=None), replace(ITEM, old="x = 'hunter2hunter2'")])
+    assert stored_items(store) == []
+    assert [number for number, _ in import_items(store, [line(old="hunter2hunter2")], with_code=True).refused] == [1]
+
+
+def test_a_row_that_cannot_be_read_is_told(store: Store) -> None:
+    add_items(store, [ITEM])
+    store.connection.execute("UPDATE optimizations SET item = '{}'")
+    with pytest.raises(StoreError, match="cannot be read"):
+        stored_items(store)
+
+
+# -- export and import ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_exported_is_imported_and_code_only_where_it_is_asked_for(store: Store, tmp_path: Path) -> None:
+    coded = replace(ITEM, strategy="my words", old="secret_name = 1", new="secret_name = 2")
+    add_items(store, [coded, replace(ITEM, after=None)], seen=7.0)
+    lines = list(export_items(stored_items(store)))
+    assert not any("secret_name" in text or "my words" in text or "here" in text for text in lines)
+    with Store(tmp_path / "other", "there") as other:
+        done = import_items(other, [*lines, "", "  "])
+        assert (done.added, done.known, done.refused) == (2, 0, [])
+        assert [each.seen for each in stored_items(other)] == [7.0, 7.0]
+    whole = list(export_items(stored_items(store), with_code=True))
+    assert "secret_name" in whole[0]
+    for with_code in (False, True):
+        with Store(tmp_path / f"code {with_code}", "there") as other:
+            import_items(other, whole, with_code=with_code)
+            assert (stored_items(other)[0].item.old == "secret_name = 1") is with_code
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "no JSON"),
+        ("[" * 10_000, "no JSON"),
+        ("[]", "no item"),
+        (json.dumps({"stepsmith": 1}), "no item"),
+        (line(stepsmith_optimization=2), "unknown format"),
+        (line(stepsmith_optimization=["x" * 10_000]), "unknown format"),
+        (line(before=0), "wrong value"),
+        (line(before=10**18), "wrong value"),
+        (line(before="many"), "wrong value"),
+        (line(after=-1), "wrong value"),
+        (line(count=0), "wrong value"),
+        (line(count=True), "wrong value"),
+        (line(seen="today"), "wrong value"),
+        (line(seen=float("nan")), "wrong value"),
+        (line(change={"rewrite": ""}), "wrong value"),
+        (line(change={"rewrite": "a" * 65}), "wrong value"),
+        (line(change={"rewrite": "lanes", "parameters": ["a"] * 17}), "wrong value"),
+        (line(change={"rewrite": "lanes\x1b[2J"}), "wrong value"),
+        (line(change={"rewrite": "lanes", "parameters": "N=2"}), "wrong value"),
+        (line(bottleneck={"rules": "magic", "unit": "Map"}), "wrong value"),
+        (line(bottleneck={"rules": "compute", "unit": "Map", "above": 65}), "wrong value"),
+        (line(bottleneck=None), "wrong value"),
+        (line(strategy="x" * 501), "wrong value"),
+        (line(old="x" * 4_001), "wrong value"),
+        (line(new="a\0b"), "wrong value"),
+        (line(strategy="x" * 30_000), "too long"),
+    ],
+)
+def test_what_is_no_item_is_refused_with_its_line(store: Store, text: str, why: str) -> None:
+    done = import_items(store, [line(), text, line(change={"rewrite": "depths"})])
+    assert done.added == 2
+    assert [number for number, _ in done.refused] == [2]
+    assert list(done.reasons()) == [why]
+
+
+def test_imported_items_only_say_what_to_try_first(store: Store) -> None:
+    """Rewrites that do not exist, endless gains and endless counts change the order, and nothing else."""
+    odd = [
+        line(change={"rewrite": "no such rewrite"}),
+        line(change={"rewrite": "depths"}, before=10**14, after=1, count=10**14),
+        line(bottleneck={"rules": "compute", "unit": "NoUnit", "above": -64, "room": -64}),
+    ]
+    assert import_items(store, odd).refused == []
+    items = [each.item for each in stored_items(store)]
+    plain, _ = searched(GEMM, [])
+    other, _ = searched(GEMM, items)
+    assert best_cycles(other) <= 1.05 * best_cycles(plain)
+
+
+# -- what items hold --------------------------------------------------------------------------------------------------
+
+
+def subject(path: Path) -> RewriteSubject:
+    found = subject_of(path.read_text(), str(path), "expert" if path == EXPERT else "gemm")
+    assert found is not None
+    return found
+
+
+def searched(path: Path, items: list[OptimizationItem]) -> tuple[Search, list[tuple[int, int]]]:
+    """A search with memory, and the number of tried texts at which each better program was there."""
+    log: list[tuple[int, int]] = []
+    order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(items))
+    target = OptimizeTarget(PRESETS["validation"])
+    search = Search(subject(path), target, SearchRecord(), SearchLimits(150), order=order)
+    search.tell = lambda found: log.append((search.spent, found.figures.cycles))
+    search.run()
+    return search, log
+
+
+def best_cycles(search: Search) -> int:
+    assert search.best is not None
+    return search.best.figures.cycles
+
+
+def test_memory_of_another_family_finds_the_same_with_fewer_candidates() -> None:
+    taught, _ = searched(EXPERT, [])
+    plain, slowly = searched(GEMM, [])
+    items = taught.pairs.items()
+    assert {each.is_faster for each in items} == {True, False}
+    again, quickly = searched(GEMM, items)
+    best = min(best_cycles(plain), best_cycles(again))
+    needed = [next(spent for spent, cycles in log if cycles <= 1.05 * best) for log in (slowly, quickly)]
+    assert 2 * needed[1] <= needed[0]
+
+
+def test_items_hold_nothing_of_a_users_text() -> None:
+    text = EXPERT.read_text()
+    for number, name in enumerate(("TM", "TN", "wg", "wu", "wd", "expert", "E0", "E6", "up", "down")):
+        text = text.replace(f"{name}", f"private{number}")
+    found = subject_of(text.replace("private5", "expert"), str(EXPERT), "expert")
+    found = found or subject(EXPERT)
+    search = Search(found, OptimizeTarget(PRESETS["validation"]), SearchRecord(), SearchLimits(40))
+    search.run()
+    items = search.pairs.items()
+    assert items
+    plain = json.dumps([item_as_json(each) for each in items])
+    assert "private" not in plain
+    assert not any(name in plain for name in ("TM", "TN", "wg", "x @", "swiglu"))
+    coded = search.pairs.items(with_code=True)
+    assert any("16" in each.old and "32" in each.new for each in coded)
+
+
+def test_bottlenecks_tell_unit_term_and_ratios() -> None:
+    target = OptimizeTarget(PRESETS["validation"], capacity=1 << 20)
+    found = subject(EXPERT)
+    timed = time_program(found.checked, target.chip)
+    at = bottleneck_of(timed, target)
+    assert at.rules in {"compute", "memory", "on-chip reads", "on-chip writes"}
+    assert at.unit == timed.graph.nodes[timed.program.units[timed.busiest]].op_name
+    assert at.around
+    assert 0 <= at.room < 64
+    assert at.reuse >= 1  # each of the weights is read for every tile of rows
+    assert at.above == 2  # 27,502 cycles, of 6,656
+    assert bottleneck_of(timed, replace(target, capacity=0)).room == 64
+
+
+def test_a_change_is_told_in_words_of_the_language() -> None:
+    site = RewriteSite("lanes", "two lanes for secret", (), (("N", "2"), ("secret", "secret"), ("depth", "x" * 99)))
+    assert change_of(site) == Change("lanes", ("N=2",))
+    assert segment("a\nb\nc\n", "a\nB\nB2\nc\n") == ("b", "B\nB2")
+    assert segment("a\n", "a\n") == ("", "")
+
+
+# -- the order --------------------------------------------------------------------------------------------------------
+
+
+class Possible:
+    """A candidate of the tests."""
+
+    def __init__(self, change: Change, bottleneck: Bottleneck = COMPUTE, cycles: int = 1000) -> None:
+        self.change, self.bottleneck, self.cycles_before = change, bottleneck, cycles
+
+
+def test_without_items_all_candidates_are_tried_in_their_order() -> None:
+    order: CandidateOrder[Possible] = CandidateOrder()
+    given = [Possible(LANES), Possible(ROWS), Possible(LANES)]
+    order.add(given)
+    assert order.take() == given
+    assert order.take() == []
+
+
+def test_what_helped_at_such_a_bottleneck_comes_first() -> None:
+    items = [
+        OptimizationItem(COMPUTE, LANES, 1000, 500, count=3), OptimizationItem(COMPUTE, ROWS, 1000, 1500, count=3),
+        OptimizationItem(MEMORY, ROWS, 1000, 400, count=3), OptimizationItem(MEMORY, LANES, 1000, None, count=3),
+    ]  # fmt: skip
+    prior = RewritePrior(items)
+    assert prior.expected(COMPUTE, LANES) > prior.expected(COMPUTE, ROWS)
+    assert prior.expected(MEMORY, ROWS) > prior.expected(MEMORY, LANES)
+    for at, first in ((COMPUTE, LANES), (MEMORY, ROWS)):
+        order: CandidateOrder[Possible] = CandidateOrder(prior)
+        order.add([Possible(change, at) for change in (ROWS, LANES)])
+        assert abs(sum(order.shares()) - 1) < 1e-9
+        assert order.take()[0].change == first
+    slow, fast = Possible(LANES, cycles=2000), Possible(LANES, cycles=1000)
+    order = CandidateOrder(prior)
+    order.add([slow, fast])
+    assert order.take()[0] is fast
+    assert [each.change for each in fitting(items, MEMORY, 1)] == [ROWS]
+    assert distance(COMPUTE, COMPUTE) == 0 < distance(COMPUTE, MEMORY)
+
+
+def test_a_search_that_goes_on_has_the_memory_that_it_began_with(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    with SearchRecord(path) as record:
+        assert record.memory([ITEM]) == (ITEM,)
+        assert record.learn()
+        record.keep_bottleneck("key", COMPUTE)
+    with SearchRecord(path) as record:
+        assert record.memory([]) == (ITEM,)
+        assert not record.learn()
+        assert record.bottleneck("key") == COMPUTE
+
+
+# -- commands ---------------------------------------------------------------------------------------------------------
+
+
+def run(app: Typer, *words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+def listed() -> list[dict[str, Any]]:
+    code, output = run(experience.app, "list", "--kind", "optimization", "--format", "json")
+    assert code == 0
+    found: list[dict[str, Any]] = json.loads(output)
+    return found
+
+
+def test_the_command_remembers_once_and_says_what(tmp_path: Path) -> None:
+    app = Typer()
+    app.command()(optimize)
+    path = str(ROOT / "examples" / "rms_norm.py")
+    assert "no optimization memory yet" in run(experience.app, "list", "--kind", "optimization")[1]
+    assert run(app, path, "--experience", "none")[0] == 0
+    assert listed() == []
+    assert run(app, path)[0] == 0
+    first = listed()
+    assert first
+    assert all((each["old"], each["new"], each["strategy"]) == ("", "", "") for each in first)
+    assert run(app, path)[0] == 0
+    assert listed() == first
+    assert "faster" in run(experience.app, "list", "--kind", "optimization")[1]
+    assert run(experience.app, "show", str(first[0]["number"]), "--kind", "optimization")[0] == 0
+    code, output = run(experience.app, "show", "999", "--kind", "optimization")
+    assert (code, "no item has the number 999" in output) == (2, True)
+    file = tmp_path / "items.jsonl"
+    assert run(experience.app, "export", str(file), "--kind", "optimization")[0] == 0
+    file.write_text(file.read_text() + "nonsense\n")
+    code, output = run(experience.app, "import", str(file), "--kind", "optimization", "--workspace", str(tmp_path))
+    assert (code, f"{len(first)} added" in output, f":{len(first) + 1}: no JSON" in output) == (1, True, True)
+    pruned = run(experience.app, "prune", "--kind", "optimization", "--older-than", "0")
+    assert pruned == (0, f"{len(first)} removed\n")
+    assert run(experience.app, "prune", "--kind", "optimization", "--gone")[0] == 2
+
+
+def test_code_is_kept_only_where_it_is_asked_for() -> None:
+    app = Typer()
+    app.command()(optimize)
+    assert run(app, str(ROOT / "examples" / "rms_norm.py"), "--keep-code")[0] == 0
+    assert any("depth=" in each["new"] for each in listed())
