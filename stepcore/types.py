@@ -36,7 +36,7 @@ Shape: TypeAlias = tuple[Dim, ...]
 
 def as_shape(sizes: Iterable[Dim | int]) -> Shape:
     """Return ``sizes`` as a shape."""
-    return tuple(Dim.of(size) for size in sizes)
+    return tuple(map(Dim.of, sizes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,9 +172,9 @@ def report(error: StepError) -> None:
 
 def mark_consumed(streams: Sequence[Stream], frame: FrameType | None) -> None:
     """Remember that ``streams`` are drained, and where."""
-    here = cell()
+    there, here = place(frame), cell()
     for stream in streams:
-        stream.consumed_at, stream.consumed_in = place(frame), here
+        stream.consumed_at, stream.consumed_in = there, here
 
 
 def is_run_again(before: Cell | None, now: Cell | None) -> bool:
@@ -188,9 +188,11 @@ def merged_sizes(streams: Sequence[Stream]) -> dict[str, int]:
     Raises:
         StepError: STEP207 where two of them bind a size differently.
     """
-    merged: dict[str, int] = {} if streams else dict(SIZES.get())
-    origin: dict[str, Stream] = {}
-    for stream in streams:
+    if not streams:
+        return dict(SIZES.get())
+    merged = size_values(streams[0].ctx)
+    origin = dict.fromkeys(merged, streams[0])
+    for stream in streams[1:]:
         for key, value in size_values(stream.ctx).items():
             if merged.setdefault(key, value) != value:
                 first = origin[key].label
