@@ -153,35 +153,56 @@ def parse_blocks(source: SourceFile) -> Iterator[Block]:
         yield Block(_embed(start, text), parse_suite(text))
 
 
-def split_blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Yield where each top-level block of a file begins, and its text; the next one begins where it ends."""
-    starts = _block_starts(text)
+def split_blocks(text: str, first: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield where each top-level block of a file begins, and its text; the next one begins where it ends.
+
+    ``first`` is where a block begins, those before it are left out. Who stops early spares the search for the others.
+    """
+    starts = _Starts(text, first)
     at = 0
     budget = _MAX_ALL_MERGES
-    while at < len(starts) - 1:
+    while starts.has(at + 1):
         end, tried = _block_end(text, starts, at, min(budget, _MAX_MERGES))
         budget -= tried
-        yield starts[at], text[starts[at] : starts[end]]
+        yield starts.found[at], text[starts.found[at] : starts.found[end]]
         at = end
 
 
-def _block_end(text: str, starts: list[int], at: int, merges: int) -> tuple[int, int]:
+class _Starts:
+    """Where blocks of a text may begin, and where it ends; looked for as far as somebody asks."""
+
+    def __init__(self, text: str, first: int) -> None:
+        self.found: list[int] = []
+        self._more = _block_starts(text, first)
+
+    def has(self, index: int) -> bool:
+        """Return whether there are more than ``index`` places; then they are in ``found``."""
+        while len(self.found) <= index:
+            start = next(self._more, None)
+            if start is None:
+                return False
+            self.found.append(start)
+        return True
+
+
+def _block_end(text: str, starts: _Starts, at: int, merges: int) -> tuple[int, int]:
     """Return the index of the start behind block ``at``: further when text at column 0 belongs to it.
 
     At most ``merges`` longer blocks are tried; the second result is how many were.
     """
+    found = starts.found
     end = at + 1
     tried = 0
-    _, fault = _parse(text[starts[at] : starts[end]])
-    while fault is not None and end < min(len(starts) - 1, at + merges):
-        added = text[starts[end] : starts[end + 1]]
-        if not _goes_on(text[starts[at]], fault, added):
+    _, fault = _parse(text[found[at] : found[end]])
+    while fault is not None and end < at + merges and starts.has(end + 1):
+        added = text[found[end] : found[end + 1]]
+        if not _goes_on(text[found[at]], fault, added):
             break
         end += 1
         if _TRIPLE in fault.message and not any(quotes in added for quotes in _QUOTES):
             continue  # the string cannot end here; parsing again would only say so
         tried += 1
-        _, fault = _parse(text[starts[at] : starts[end]])
+        _, fault = _parse(text[found[at] : found[end]])
     return end if fault is None else at + 1, tried
 
 
@@ -195,15 +216,19 @@ def _goes_on(first: str, fault: SyntaxFault, added: str) -> bool:
     return (first == "@" or "was never closed" in fault.message) and not _DEFINITION.match(added)
 
 
-def _block_starts(text: str) -> list[int]:
-    starts = [match.start() for match in _BLOCK_START.finditer(text) if match.start() < len(text)]
-    kept: list[int] = []
+def _block_starts(text: str, first: int) -> Iterator[int]:
+    is_first = True
     decorated = False
-    for start in starts:
-        if not decorated:
-            kept.append(start)
-        decorated = text[start] == "@"
-    return [*(kept or [0]), len(text)]
+    for match in _BLOCK_START.finditer(text, first):
+        start = match.start()
+        if start < len(text):
+            if not decorated:
+                is_first = False
+                yield start
+            decorated = text[start] == "@"
+    if is_first:
+        yield first
+    yield len(text)
 
 
 @lru_cache(maxsize=1024)

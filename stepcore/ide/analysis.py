@@ -33,7 +33,7 @@ from stepcore.frontend.python import ModuleFacts, read_module
 from stepcore.frontend.syntax import unmarked
 from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES
 from stepcore.ide.cut import Blocks, Cut
-from stepcore.ide.units import Checking, DocumentUnit, Piece
+from stepcore.ide.units import Checking, DocumentUnit
 from stepcore.jobdata.choices import AffineRule
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
@@ -165,7 +165,7 @@ def _one_unit(
     found = result.diagnostics if task is None else result.impl_diagnostics
     key = source.text if task is None else task[0] + "\0" + source.text
     checking = Checking(source.text, result, ModuleFacts(), _digest(key))
-    unit = DocumentUnit(checking, (Piece(0, 0, len(source.text)),), whole)
+    unit = DocumentUnit(checking, ((0, source.text),), whole)
     return Analysis(source, kind, affine, [unit], list(found), dialect=dialect)
 
 
@@ -251,31 +251,20 @@ class _Python:
             return [self._unit(about, blocks) for about, blocks in self.cut.members]
 
     def _unit(self, about: int | None, indices: tuple[int, ...]) -> DocumentUnit:
-        texts = self._texts(indices)
+        all_blocks = self.cut.blocks
+        blocks = [all_blocks[index] for index in indices]
+        texts = tuple([text for _, text in blocks])
         checking = self.same.get(texts)
         if checking is None:
             checking = self._checked(texts, self._facts_of(indices))
             if checking.unknown and self.with_fixes:  # "did you mean" chooses among all names of the file
                 indices = self.cut.closure([*indices, *self.cut.alike(checking.unknown)])
-                checking = self._checked(self._texts(indices), self.guess)
+                blocks = [all_blocks[index] for index in indices]
+                checking = self._checked(tuple([text for _, text in blocks]), self.guess)
         else:
             self.budget.left -= checking.cost  # a budget ends at the same place, whatever is known
             self.used[texts, checking.others] = checking
-        return DocumentUnit(checking, self._pieces(indices), Span(0, 0) if about is None else self._extent(about))
-
-    def _texts(self, indices: tuple[int, ...]) -> tuple[str, ...]:
-        blocks = self.cut.blocks
-        return tuple([blocks[index][1] for index in indices])
-
-    def _pieces(self, indices: tuple[int, ...]) -> tuple[Piece, ...]:
-        blocks = self.cut.blocks
-        pieces: list[Piece] = []
-        inner = 0
-        for index in indices:
-            start, part = blocks[index]
-            pieces.append(Piece(inner, start, len(part)))
-            inner += len(part)
-        return tuple(pieces)
+        return DocumentUnit(checking, blocks, Span(0, 0) if about is None else self._extent(about))
 
     def _facts_of(self, indices: Iterable[int]) -> ModuleFacts:
         """Return the file's facts without the programs that these blocks do not mention."""
@@ -338,12 +327,20 @@ class _Python:
         moved = [*(unit.moved(found) for unit, own in results for found in own), *beyond]
         # What several programs use is checked with each of them, and found as often.
         found = list({(item.code, item.span, item.message): item for item in moved if item is not None}.values())
-        found += [item for item in repeated_programs(_heads(units)) if item not in found]
+        if _has_namesakes(units):
+            found += [item for item in repeated_programs(_heads(units)) if item not in found]
         if "stepsmith:" not in self.source.text:  # no comment that suppresses a finding of a program
             return suppress(self.source, found, [])
         extents = [unit.to_document(program_extent(program)) for unit in units for program in unit.result.programs]
         extents += [placed.unit.to_document(composition_extent(placed.checked)) for placed in compositions]
         return suppress(self.source, found, [extent for extent in extents if extent is not None])
+
+
+def _has_namesakes(units: list[DocumentUnit]) -> bool:
+    """Return whether units have programs of one name: two programs, or one that several units hold."""
+    modules = (unit.result.module for unit in units)
+    names = [program.node.name for module in modules if module is not None for program in module.programs]
+    return len(set(names)) < len(names)
 
 
 def _heads(units: list[DocumentUnit]) -> list[tuple[str, Span]]:
@@ -380,4 +377,4 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-__all__ = ["Analysis", "Checking", "DocumentUnit", "Kind", "Piece", "analyze", "kind_of"]
+__all__ = ["Analysis", "Checking", "DocumentUnit", "Kind", "analyze", "kind_of"]

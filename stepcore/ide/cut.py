@@ -94,14 +94,12 @@ class Cut:
 
     def _members(self, previous: Cut | None) -> Iterator[Member]:
         """Yield the units: each program, then what no program uses."""
-        is_alike = previous is not None and (previous.definers, previous.imports) == (self.definers, self.imports)
+        known_closures = {} if previous is None else self._closures_kept(previous)
         covered: set[int] = set()
         count = 0
         for index, item in enumerate(self.shapes):
             if item.is_program:
-                known = previous._closures.get(index) if previous is not None and is_alike else None
-                if known is None or previous is None or any(self.shapes[i] is not previous.shapes[i] for i in known):
-                    known = self.closure([index])
+                known = known_closures.get(index) or self.closure([index])
                 self._closures[index] = known
                 covered.update(known)
                 count += 1
@@ -109,6 +107,18 @@ class Cut:
         rest = [i for i, item in enumerate(self.shapes) if i not in covered and not item.is_function]
         if any(not self.shapes[index].is_import for index in rest) or not count:
             yield None, self.closure(rest)
+
+    def _closures_kept(self, previous: Cut) -> dict[int, tuple[int, ...]]:
+        """Return the closures of another cut that are those of this one: of blocks whose roles are the same."""
+        if (previous.definers, previous.imports) != (self.definers, self.imports):
+            return {}
+        pairs = enumerate(zip(self.shapes, previous.shapes, strict=False))
+        changed = {index for index, (role, known) in pairs if role is not known}
+        kept = previous._closures
+        if not changed and len(self.shapes) == len(previous.shapes):
+            return kept
+        most = min(len(self.shapes), len(previous.shapes))
+        return {index: known for index, known in kept.items() if known[-1] < most and changed.isdisjoint(known)}
 
 
 @lru_cache(maxsize=8192)
@@ -189,8 +199,7 @@ def _split_again(text: str, previous: Cut) -> Blocks:
     first = 0 if kept == 0 else blocks[-1][0] + len(blocks[-1][1])
     later = {start: index for index, (start, _) in enumerate(previous.blocks) if start >= len(old) - tail}
     moved = len(text) - len(old)
-    for inner, block in split_blocks(text[first:]):
-        start = first + inner
+    for start, block in split_blocks(text, first):
         index = later.get(start - moved)
         if index is not None and start >= len(text) - tail:  # from here on all is as it was
             return blocks + [(begin + moved, known) for begin, known in previous.blocks[index:]]

@@ -29,8 +29,9 @@ from stepcore.frontend.values import (
     named_types,
 )
 from stepcore.graph.ir import GraphStream, Node
-from stepcore.ide.analysis import Analysis, Checking, DocumentUnit, Piece
+from stepcore.ide.analysis import Analysis, Checking, DocumentUnit
 from stepcore.ide.names.document import Binding, Form, Member, NameSpace, Reference, names_of
+from stepcore.ide.units import Piece
 from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Span

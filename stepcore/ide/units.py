@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from stepcore.check.files import CheckResult
@@ -38,16 +39,27 @@ class Checking:
     )  # of features, in the unit's positions
 
 
-@dataclass(slots=True)
 class DocumentUnit:
     """A part of a document that is checked by itself. ``focus`` is the part that no other unit has.
 
-    Spans in ``result`` count in the unit's own text; :meth:`to_document` and :meth:`from_document` translate.
+    ``blocks`` make up its text: where each begins in the document, and its text. Spans in ``result`` count in the
+    unit's own text; :meth:`to_document` and :meth:`from_document` translate.
     """
 
-    checking: Checking
-    pieces: tuple[Piece, ...]
-    focus: Span
+    def __init__(self, checking: Checking, blocks: Sequence[tuple[int, str]], focus: Span) -> None:
+        self.checking = checking
+        self.focus = focus
+        self._blocks = blocks
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Where each block stands; made when somebody asks, because an edit leaves most units alone."""
+        pieces: list[Piece] = []
+        inner = 0
+        for start, part in self._blocks:
+            pieces.append(Piece(inner, start, len(part)))
+            inner += len(part)
+        return tuple(pieces)
 
     @property
     def result(self) -> CheckResult:
