@@ -1,8 +1,8 @@
 """``python -m benchmarks [WHAT] [--part PART] [--json-dir DIR]``; ``--help`` lists what there is.
 
 What is saved in the default folder becomes the page of figures (:mod:`benchmarks.page`). ``all`` leaves out ``search``,
-``functions``, ``process``, ``sizes``, ``networks``, ``generation2``, ``optimize``, ``optimize-memory`` and
-``schedules``, which take long.
+``functions``, ``process``, ``sizes``, ``networks``, ``generation2``, ``optimize``, ``optimize-memory``,
+``schedules`` and ``spread``, which take long.
 ``--part noise`` runs a part of the search, for example, ``--folder FOLDER`` the networks or the sizes of another
 folder.
 """
@@ -29,6 +29,7 @@ LONG = (
     "optimize",
     "optimize-memory",
     "schedules",
+    "spread",
 )
 
 
@@ -124,6 +125,10 @@ def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list
             from benchmarks import bench_optimize
 
             return bench_optimize.run()
+        case "spread":
+            from benchmarks import bench_spread
+
+            return [bench_spread.run()]
         case "optimize-memory":
             from benchmarks import bench_optimize_memory
 

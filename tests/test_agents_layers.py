@@ -20,8 +20,8 @@ AGENTS = [
     ["ahead"],
 ]
 BENCHMARKS = [
-    ["", "harness", "candidates", "disturb", "lsp_client", "typing_session"],
-    ["tasks_at", "search_runs", "page", "mixtures", "decoding"],
+    ["", "harness", "candidates", "disturb", "lsp_client", "typing_session", "slow_trials"],
+    ["tasks_at", "search_runs", "page", "mixtures", "decoding", "optimize_families"],
     ["measurements"],
     ["side_by_side", "__main__"],
 ]

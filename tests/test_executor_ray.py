@@ -22,11 +22,18 @@ from stepagents.executors.ray.cluster import connect
 from stepagents.executors.ray.executor import RayExecutor, RayUnusable
 from stepagents.executors.ray.output import apart
 from stepagents.judge import Stage
+from stepagents.optimize.candidates import OptimizeTarget
+from stepagents.optimize.record import SearchRecord
+from stepagents.optimize.search import Search, SearchLimits
+from stepagents.optimize.trials import SpreadTrials
+from stepagents.optimize.worker import OPTIMIZE_WORKER
 from stepagents.runs import WorkerSampler
 from stepcore.cli import main
 from stepcore.jobdata.judging import JUDGE, JudgeRequest
 from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import Job, JobCancelled, JobError, Limits
+from stepcore.rewrites import subject_of
+from stepcore.timing.hardware import PRESETS
 
 ray: Any = pytest.importorskip("ray")
 
@@ -156,6 +163,20 @@ class TestJobs:
         found = calm.submit(untyped("environment"), None).result(PATIENCE)
         assert os.environ["SOME_API_KEY"] == SECRET
         assert SECRET not in found.values()
+
+
+def test_a_search_for_faster_programs_finds_there_what_it_finds_here(nodes: Nodes) -> None:
+    path = TESTS.parent / "examples" / "swiglu_tiles.py"
+    subject = subject_of(path.read_text(), str(path), "expert")
+    assert subject is not None
+    target = OptimizeTarget(PRESETS["validation"])
+    alone = Search(subject, target, SearchRecord(), SearchLimits(8))
+    with RayExecutor(nodes.address, limits=LIMITS, module=OPTIMIZE_WORKER) as executor:
+        spread = SpreadTrials(executor, subject, target)
+        far = Search(subject, target, SearchRecord(), SearchLimits(8), spread=spread)
+        for search in (alone, far):
+            search.run()
+    assert (far.archive.front, spread.problem) == (alone.archive.front, "")
 
 
 def slot_processes() -> set[int]:

@@ -6,20 +6,29 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
+import stepagents.executors.opening
 import stepagents.optimize.proof
 from stepagents.cli.optimize import optimize
+from stepagents.executors.executor import Executor, worker_command
 from stepagents.optimize.archive import Archive
-from stepagents.optimize.candidates import FasterText, Figures, Goal, OptimizeTarget
+from stepagents.optimize.candidates import FasterText, Goal, OptimizeTarget
 from stepagents.optimize.record import SearchRecord, record_path
 from stepagents.optimize.search import Search, SearchLimits, best_of
-from stepcore.rewrites import subject_of
-from stepcore.timing.hardware import PRESETS
+from stepagents.optimize.trials import SpreadTrials
+from stepagents.optimize.worker import OPTIMIZE_WORKER
+from stepcore.isolation import TEXT
+from stepcore.jobdata.kinds import JobKind
+from stepcore.jobdata.optimizing import SITES, Figures, SitesRequest
+from stepcore.jobs import Job, JobError, Limits
+from stepcore.rewrites import RewriteSubject, subject_of
+from stepcore.timing.hardware import PRESETS, Hardware
+from stepcore.timing.hardware_file import all_values, described, read_hardware
 from warm import Lent
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -61,6 +70,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Records in a folder of the test, and warm workers."""
     monkeypatch.setenv("STEPSMITH_STORE", str(tmp_path / "store" / "experience.sqlite3"))
     monkeypatch.setattr(stepagents.optimize.proof, "Pool", Lent)
+    monkeypatch.setattr(stepagents.executors.opening, "Pool", Lent)
     yield
 
 
@@ -119,21 +129,68 @@ def test_what_does_not_verify_is_not_shown(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "sums.py"
     path.write_text((EXAMPLES / "rms_norm.py").read_text())
     none = stepagents.optimize.proof.TextVerdict(False, "refused by the test")
-    monkeypatch.setattr(stepagents.optimize.proof.Judges, "prove", lambda _judges, _text: none)
+    monkeypatch.setattr(stepagents.optimize.proof.Judges, "prove", lambda _judges, texts: iter([none] * len(texts)))
     code, output = run(str(path), "--apply")
     assert code == 0
     assert "refused by the test" in output
     assert path.read_text() == (EXAMPLES / "rms_norm.py").read_text()
 
 
-def searched(record: SearchRecord, candidates: int) -> Search:
-    """A search for the tiled expert with so many candidates."""
+def expert() -> RewriteSubject:
     path = EXAMPLES / "swiglu_tiles.py"
     subject = subject_of(path.read_text(), str(path), "expert")
     assert subject is not None
-    search = Search(subject, OptimizeTarget(PRESETS["validation"]), record, SearchLimits(candidates))
+    return subject
+
+
+def searched(record: SearchRecord, candidates: int, executor: Lent | None = None) -> Search:
+    """A search for the tiled expert with so many candidates."""
+    target = OptimizeTarget(PRESETS["validation"])
+    spread = None if executor is None else SpreadTrials(cast("Executor", executor), expert(), target)
+    search = Search(expert(), target, record, SearchLimits(candidates), spread=spread)
     search.run()
     return search
+
+
+def test_workers_find_what_one_process_finds() -> None:
+    with Lent(worker_command(OPTIMIZE_WORKER), size=2, limits=Limits(), isolation=TEXT) as workers:
+        spread = searched(SearchRecord(), 30, workers)
+    alone = searched(SearchRecord(), 30)
+    assert (spread.archive.front, spread.spent) == (alone.archive.front, alone.spent)
+    assert spread.trials.problem == ""
+    assert len(alone.archive.front) > 1
+
+
+class Failing(Lent):
+    """Workers whose jobs all take too long."""
+
+    def submit(self, kind: JobKind[Any, Any, Any], payload: Any, **_more: Any) -> Job[Any]:
+        job = Job(1, kind, payload, 1.0)
+        job.finish(error=JobError("STEP405", "it took too long"))
+        return job
+
+
+def test_candidates_that_no_worker_times_are_told() -> None:
+    with Failing(worker_command(OPTIMIZE_WORKER), size=2, limits=Limits(), isolation=TEXT) as workers:
+        search = searched(SearchRecord(), 10, workers)
+    assert search.best is search.old
+    assert search.trials.problem == "STEP405 it took too long"
+
+
+def test_a_worker_refuses_what_is_no_chip() -> None:
+    with Lent(worker_command(OPTIMIZE_WORKER), size=2, limits=Limits(), isolation=TEXT) as workers:
+        request = SitesRequest(
+            path="a.py", program="expert", affine="strict", chip_name="a", chip="fifo.depth = 0", compute=1, capacity=0,
+            text="", rewrites=(),
+        )  # fmt: skip
+        with pytest.raises(JobError, match=r"fifo\.depth") as caught:
+            workers.submit(SITES, request).result()
+    assert caught.value.code == "STEP506"
+
+
+@pytest.mark.parametrize("chip", PRESETS.values(), ids=PRESETS)
+def test_a_chip_goes_over_a_pipe(chip: Hardware) -> None:
+    assert all_values(read_hardware(described(chip), chip.name)) == all_values(chip)
 
 
 def test_a_search_is_deterministic_and_goes_on_where_it_was_killed(tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from stepcore.rewrites.input_fifos import InputFifos
 from stepcore.rewrites.lanes import Lanes
 from stepcore.rewrites.moved_maps import MoveMap
 from stepcore.rewrites.on_chip_copies import KeepOnChip
-from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject, applied, subject_of
+from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject, applied, rewritten, subject_of
 from stepcore.rewrites.tile_sizes import TileSizes
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
     TileSizes(), KeepOnChip(), MoveMap(), FuseMaps(), Bandwidths(), Lanes(), InputFifos(), Depths(),
 )  # fmt: skip
 
-__all__ = ["HOW", "REWRITES", "Rewrite", "RewriteSite", "RewriteSubject", "applied", "subject_of"]
+__all__ = ["HOW", "REWRITES", "Rewrite", "RewriteSite", "RewriteSubject", "applied", "rewritten", "subject_of"]

@@ -132,11 +132,18 @@ def subject_of(text: str, path: str, program: str, affine: AffineRule = "strict"
 
 def applied(subject: RewriteSubject, site: RewriteSite) -> RewriteSubject | None:
     """Return the program with a rewrite applied, checked again; None where it has errors or another interface."""
-    text = apply_edits(subject.text, list(site.edits))
+    return rewritten(subject, apply_edits(subject.text, list(site.edits)), retiles=site.retiles)
+
+
+def rewritten(subject: RewriteSubject, text: str, *, retiles: bool) -> RewriteSubject | None:
+    """Return the program as ``text`` has it; None where it has errors or another interface.
+
+    ``retiles``: what it returns may be cut into other tiles.
+    """
     if text == subject.text:
         return None
     made = subject_of(text, subject.path, subject.name, subject.affine)
-    if made is None or not _fits(subject.checked.spec, made.checked.spec, retiles=site.retiles):
+    if made is None or not _fits(subject.checked.spec, made.checked.spec, retiles=retiles):
         return None
     return replace(made, compute=subject.compute)
 

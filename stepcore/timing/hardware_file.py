@@ -6,6 +6,7 @@ element by the name of a function of torch. Anything else is refused with its li
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -123,6 +124,11 @@ def values_of(chip: Hardware) -> dict[str, int | str]:
 def all_values(chip: Hardware) -> dict[str, int | str]:
     """Return the values of a chip by their dotted keys, those of ``flops`` last."""
     return {**values_of(chip), **{f"flops.{function}": cost for function, cost in chip.flops.items()}}
+
+
+def described(chip: Hardware) -> str:
+    """Return a description of a chip that :func:`read_hardware` reads, with all of its values."""
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in all_values(chip).items())
 
 
 def differences(chip: Hardware) -> dict[str, tuple[int | str | None, int | str]]:

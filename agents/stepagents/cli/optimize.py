@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from threading import Event
@@ -12,12 +13,15 @@ from typing import Annotated, Final
 
 import typer
 
+from stepagents.cli import options as o
 from stepagents.cli.optimize_view import show, watching
-from stepagents.cli.options import ExperienceOption, Learned
 from stepagents.cli.remembering import OptimizationMemory, open_memory
-from stepagents.cli.session import interruptible
+from stepagents.cli.session import interruptible, open_workers
+from stepagents.executors.executor import Executor, available_cpus
+from stepagents.executors.opening import ExecutorChoice
 from stepagents.optimize.candidates import Goal, OptimizeTarget
 from stepagents.optimize.outcome import Optimized
+from stepagents.optimize.worker import OPTIMIZE_WORKER
 from stepcore.cli.targets import FileTarget, find_targets, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
 from stepcore.cli.time import unusable_chip
@@ -74,8 +78,11 @@ def optimize(
     ] = None,
     proposer: Annotated[Proposer, typer.Option("--proposer", help="Who proposes changes.")] = Proposer.AUTO,
     apply: Annotated[bool, typer.Option("--apply", help="Write the best program into its file.")] = False,
+    executor: o.ExecutorOption = o.ExecutorName.LOCAL,
+    ray_address: o.RayAddressOption = None,
+    workers: o.WorkersOption = None,
     output_format: Annotated[OptimizeFormat, typer.Option("--format", help="Output format.")] = OptimizeFormat.TEXT,
-    experience: ExperienceOption = Learned.AUTO,
+    experience: o.ExperienceOption = o.Learned.AUTO,
     keep_code: Annotated[
         bool, typer.Option("--keep-code", help="Remember the lines that changed, too, not only what kind of change.")
     ] = False,
@@ -90,7 +97,8 @@ def optimize(
         what = "no model proposes rewrites yet; --proposer search works offline"
         raise typer.BadParameter(what, param_hint="--proposer")
     run = _Run(hw, capacity, compute, goal, budget_seconds, keep_code)
-    with interruptible() as stop, open_memory(experience) as run.memory:
+    choice = ExecutorChoice(ray_address=ray_address, workers=workers, module=OPTIMIZE_WORKER)
+    with interruptible() as stop, open_memory(experience) as run.memory, _timers(executor, choice) as run.timers:
         outcomes = []
         for outcome in run.each(programs, stop):
             outcomes.append(outcome)
@@ -111,6 +119,16 @@ def optimize(
     raise typer.Exit(EXIT_FINDINGS if any(outcome.best is None for outcome in outcomes) else EXIT_CLEAN)
 
 
+@contextmanager
+def _timers(executor: o.ExecutorName, choice: ExecutorChoice) -> Iterator[Executor | None]:
+    """Start workers that time candidates, as many as there are CPUs; a single one is this process."""
+    if executor is o.ExecutorName.LOCAL and not choice.ray_address and (choice.workers or available_cpus()) == 1:
+        yield None
+        return
+    with open_workers(executor, choice) as workers:
+        yield workers
+
+
 class _Run:
     """The programs of one call, one after the other; what cannot be used is told, and counted in ``unusable``."""
 
@@ -119,6 +137,7 @@ class _Run:
     ) -> None:
         self.hw, self.capacity, self.compute, self.goal, self.seconds = hw, capacity, compute, goal, seconds
         self.keep_code, self.memory = keep_code, OptimizationMemory()
+        self.timers: Executor | None = None
         self.configs, self.chips = Configs(), Chips()
         self.unusable = 0
 
@@ -168,7 +187,7 @@ class _Run:
         target = OptimizeTarget(chip, self.compute, capacity, self.goal)
         limits = in_force(config, _OPEN, user_wishes())
         order = [file.text, name, repr(chip), str(self.compute), str(capacity), self.goal.value, config.affine]
-        order += [] if self.memory.is_open else [Learned.NONE.value]
+        order += [] if self.memory.is_open else [o.Learned.NONE.value]
         with (
             SearchRecord(record_path(order)) as record,
             Judges(subject, chip, limits) as judges,
@@ -177,7 +196,9 @@ class _Run:
             if record.known:
                 tell(f"{record.known:,} candidates are known from before")
             watch, items = Watch(tell, stop.is_set, self.seconds), self.memory.items()
-            outcome = optimized(subject, target, record, judges, watch, items, with_code=self.keep_code)
+            outcome = optimized(
+                subject, target, record, judges, watch, items, with_code=self.keep_code, executor=self.timers
+            )
             if outcome.learned and record.learn():
                 self.memory.keep(outcome.learned)
             if record.problem:

@@ -112,8 +112,6 @@ class ProposerChoice(Record):
             if value is not None and not self.proposer.asks:
                 raise typer.BadParameter(f"{name} is for models: add --proposer llm", param_hint=name)
         _price(self.price)
-        if self.ray_address is not None and self.executor is not ExecutorName.RAY:
-            raise typer.BadParameter("add --executor ray", param_hint="--ray-address")
 
 
 class First(Record):
@@ -143,12 +141,23 @@ def open_jobs(choice: ProposerChoice) -> Executor:
         typer.BadParameter: the options do not fit together, or Ray cannot be used.
     """
     choice.check()
-    if choice.executor is ExecutorName.LOCAL:
-        return open_executor(ExecutorChoice(workers=choice.workers))
+    return open_workers(choice.executor, ExecutorChoice(ray_address=choice.ray_address, workers=choice.workers))
+
+
+def open_workers(executor: ExecutorName, choice: ExecutorChoice) -> Executor:
+    """Start the executor of this name.
+
+    Raises:
+        typer.BadParameter: there is an address of a cluster without Ray, or Ray cannot be used.
+    """
+    if executor is ExecutorName.LOCAL:
+        if choice.ray_address is not None:
+            raise typer.BadParameter("add --executor ray", param_hint="--ray-address")
+        return open_executor(choice)
     from stepagents.executors.ray.executor import RayUnusable
 
     try:
-        return open_executor(ExecutorChoice(True, choice.ray_address, choice.workers))
+        return open_executor(replace(choice, ray=True))
     except RayUnusable as error:
         raise typer.BadParameter(str(error), param_hint="--executor ray") from error
 

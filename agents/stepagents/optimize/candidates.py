@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import sha256
 from typing import Final
@@ -10,8 +10,9 @@ from typing import Final
 from stepcore.cycles.bounds import COMPUTE, bound_of
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import Timed, time_program
+from stepcore.jobdata.optimizing import Figures
 from stepcore.records import Record
-from stepcore.rewrites import RewriteSubject, subject_of
+from stepcore.rewrites import RewriteSubject
 from stepcore.rewrites.bandwidths import compute_used
 from stepcore.timing.hardware import Hardware
 
@@ -36,25 +37,6 @@ class OptimizeTarget(Record):
     goal: Goal = Goal.CYCLES
 
 
-class Figures(Record):
-    """What a program costs on a chip: cycles, bytes on chip and moved, and its bound.
-
-    ``computing`` are the FLOPs per cycle of all its units.
-    """
-
-    cycles: int
-    on_chip: int
-    off_chip: int
-    computing: int
-    bound: int | None
-    bound_by: str
-
-    def is_better_than(self, other: Figures) -> bool:
-        """Whether it is no worse in cycles and bytes on chip, and better in one of them."""
-        mine, others = (self.cycles, self.on_chip), (other.cycles, other.on_chip)
-        return mine != others and self.cycles <= other.cycles and self.on_chip <= other.on_chip
-
-
 class OptimizeStep(Record):
     """One rewrite on the way to a program: what it did, and what it brought."""
 
@@ -71,7 +53,6 @@ class FasterText:
     text: str
     figures: Figures
     steps: tuple[OptimizeStep, ...] = ()
-    subject: RewriteSubject | None = field(default=None, compare=False, repr=False)
 
     @property
     def key(self) -> str:
@@ -114,9 +95,3 @@ def estimate(subject: RewriteSubject, target: OptimizeTarget) -> int | None:
         return time_program(subject.checked, target.chip, "fluid", FLUID_STEPS).cycles
     except NotTimed:
         return None
-
-
-def read_again(text: str, like: RewriteSubject, target: OptimizeTarget) -> RewriteSubject | None:
-    """Return the program ``like`` as another text of its file has it, with its exact timing."""
-    made = subject_of(text, like.path, like.name, like.affine)
-    return None if made is None else timed_subject(made, target)

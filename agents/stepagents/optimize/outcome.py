@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from stepagents.experience.optimizations import OptimizationItem
-from stepagents.optimize.candidates import FasterText, Figures, OptimizeStep
+from stepagents.optimize.candidates import FasterText, OptimizeStep
+from stepcore.jobdata.optimizing import Figures
 from stepcore.records import Record
 
 

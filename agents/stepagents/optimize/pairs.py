@@ -9,7 +9,8 @@ from typing import Final
 from stepagents.experience.optimizations import MOST_SEGMENT, Bottleneck, Change, OptimizationItem, merged
 from stepagents.optimize.candidates import FasterText
 from stepagents.optimize.features import segment
-from stepcore.rewrites import RewriteSite, RewriteSubject
+from stepagents.optimize.trials import Trial
+from stepcore.rewrites import RewriteSite
 
 MOST: Final = 64  # items of one search
 _WORTH: Final = 500  # one cycle in so many is a difference
@@ -17,7 +18,7 @@ _WORTH: Final = 500  # one cycle in so many is a difference
 
 @dataclass
 class RewriteChild:
-    """A rewrite of a candidate; ``made`` is what checking gave, once it was asked.
+    """A rewrite of a candidate.
 
     ``bottleneck`` is what holds up the program that it rewrites, ``change`` what it does in words of the language.
     """
@@ -28,7 +29,11 @@ class RewriteChild:
     key: str
     bottleneck: Bottleneck
     change: Change
-    made: RewriteSubject | None = None
+
+    @property
+    def trial(self) -> Trial:
+        """What is asked of it."""
+        return Trial(self.parent.text, self.text, self.site.retiles)
 
     @property
     def cycles_before(self) -> int:

@@ -5,11 +5,12 @@ All programs of the file are verified, because they may share what was rewritten
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
+from stepagents.executors.executor import available_cpus
 from stepagents.optimize.candidates import STEPS
 from stepcore.check import check_text
 from stepcore.cycles.program_network import NotTimed
@@ -23,7 +24,7 @@ from stepcore.settings.limits import InForce
 from stepcore.timing.hardware import Hardware
 
 SEEDS: Final = (42, 7, 20_011)
-_WORKERS: Final = 2
+_Verification: TypeAlias = Job[tuple[VerdictRow, ...]]
 
 
 class TextVerdict(Record):
@@ -46,7 +47,7 @@ class Judges:
 
     def __post_init__(self) -> None:
         self.others = self._cycles(self.subject.text)
-        self._pool = self.pool or Pool(size=_WORKERS, limits=Limits(memory=self.limits.memory << 20))
+        self._pool = self.pool or Pool(size=available_cpus(), limits=Limits(memory=self.limits.memory << 20))
 
     def __enter__(self) -> Judges:
         return self
@@ -57,19 +58,32 @@ class Judges:
 
     def begin(self) -> TextVerdict:
         """Verify the program as it is; where it is right at twice its sizes, what comes of it has to be so, too."""
-        found = self._verified(self.subject.text, [(seed, {}) for seed in SEEDS[:1]])
         bigger = self._twice()
-        if found.accepted and bigger and self._verified(self.subject.text, [(SEEDS[0], bigger)]).accepted:
+        jobs = self._verify(self.subject.text, [(SEEDS[0], {})])
+        larger = self._verify(self.subject.text, [(SEEDS[0], bigger)]) if bigger else []
+        found = _verdict(jobs)
+        if larger and found.accepted and _verdict(larger).accepted:
             self.bigger = bigger
+        _end(larger)
         return found
 
-    def prove(self, text: str) -> TextVerdict:
-        """Verify a text on several seeds, and at other sizes where the old one was right there."""
-        slower = [name for name, cycles in self._cycles(text).items() if cycles > self.others.get(name, cycles)]
-        if slower:
-            return TextVerdict(False, f"{slower[0]}, which shares its file, would take more cycles")
+    def prove(self, texts: Sequence[str]) -> Iterator[TextVerdict]:
+        """Verify texts on several seeds, and at other sizes where the old one was right there; yield in their order."""
         runs: list[tuple[int, Mapping[str, int]]] = [(seed, {}) for seed in SEEDS]
-        return self._verified(text, [*runs, *([(SEEDS[0], self.bigger)] if self.bigger else [])])
+        runs += [(SEEDS[0], self.bigger)] if self.bigger else []
+        begun = [(self._slower(text), text) for text in texts]
+        jobs = [[] if slower else self._verify(text, runs) for slower, text in begun]
+        try:
+            for (slower, _text), asked in zip(begun, jobs, strict=True):
+                yield TextVerdict(False, slower) if slower else _verdict(asked)
+        finally:
+            for asked in jobs:
+                _end(asked)
+
+    def _slower(self, text: str) -> str:
+        """Return what is wrong with the other programs of the file, "" for nothing."""
+        slower = [name for name, cycles in self._cycles(text).items() if cycles > self.others.get(name, cycles)]
+        return f"{slower[0]}, which shares its file, would take more cycles" if slower else ""
 
     def _twice(self) -> dict[str, int]:
         """Return all sizes that may be bound otherwise, doubled."""
@@ -77,22 +91,15 @@ class Judges:
         fixed, bound = dict(spec.fixed), spec.bindings()
         return {name: 2 * bound[name] for name in sorted(spec.symbols()) if name in bound and name not in fixed}
 
-    def _verified(self, text: str, runs: list[tuple[int, Mapping[str, int]]]) -> TextVerdict:
+    def _verify(self, text: str, runs: Sequence[tuple[int, Mapping[str, int]]]) -> list[_Verification]:
         path = Path(self.subject.path)
         place, isolation = str(path.absolute()), isolation_for(path, [path], network=self.limits.network)
-        jobs: list[Job[tuple[VerdictRow, ...]]] = []
+        jobs: list[_Verification] = []
         for seed, dims in runs:
             program = self.subject.name if dims else None  # other programs may not stand the same sizes
             request = VerifyRequest(str(path), text, place, program, None, dict(dims), seed, self.subject.affine)
             jobs.append(self._pool.submit(VERIFY, request, seconds=self.limits.seconds, isolation=isolation))
-        try:
-            for job in jobs:
-                if (found := _outcome(job)) is not None:
-                    return TextVerdict(False, found)
-        finally:
-            for job in jobs:
-                job.cancel()
-        return TextVerdict(True)
+        return jobs
 
     def _cycles(self, text: str) -> dict[str, int]:
         """Return the cycles of the other programs of the file, as far as they can be timed."""
@@ -108,7 +115,21 @@ class Judges:
         return found
 
 
-def _outcome(job: Job[tuple[VerdictRow, ...]]) -> str | None:
+def _verdict(jobs: Sequence[_Verification]) -> TextVerdict:
+    """Wait until one of the verifications of a text says that it is wrong, or all say that it is right."""
+    try:
+        wrong = next((reason for job in jobs if (reason := _outcome(job)) is not None), None)
+    finally:
+        _end(jobs)
+    return TextVerdict(wrong is None, wrong or "")
+
+
+def _end(jobs: Sequence[_Verification]) -> None:
+    for job in jobs:
+        job.cancel()
+
+
+def _outcome(job: _Verification) -> str | None:
     """Return why what a job verified is wrong; None where it is right."""
     try:
         rows = job.result()

@@ -9,20 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 from stepagents.experience.optimizations import Bottleneck, OptimizationItem, item_as_json, read_item
 from stepagents.experience.store import default_path
-from stepagents.optimize.candidates import Figures
 from stepagents.validated import read_json
-from stepcore.findings.diagnostics import Edit
+from stepcore.jobdata.optimizing import Figures, SiteRow
+from stepcore.jobdata.plain import from_plain, written
 from stepcore.records import Record
 from stepcore.rewrites import RewriteSite
+from stepcore.rewrites.rows import row_of, site_of
 from stepcore.system.scarce import reason_of
-from stepcore.text.span import Span
 from stepcore.version import VERSION
 
 _MOST: Final = 64 << 20  # bytes of a record that are read
@@ -85,8 +85,7 @@ class SearchRecord:
     def keep(self, key: str, tried: Tried) -> None:
         """Remember what came of a text."""
         self._tried[key] = tried
-        plain = None if tried.figures is None else asdict(tried.figures)
-        self._write({"text": key, "estimate": tried.estimate, "exact": tried.exact, "figures": plain})
+        self._write({"text": key, "tried": written(tried)})
 
     def sites(self, key: str, rewrite: str) -> tuple[RewriteSite, ...] | None:
         """Return the sites of a rewrite in a text."""
@@ -95,7 +94,7 @@ class SearchRecord:
     def keep_sites(self, key: str, rewrite: str, sites: Sequence[RewriteSite]) -> None:
         """Remember the sites of a rewrite in a text."""
         self._sites[f"{rewrite} {key}"] = tuple(sites)
-        self._write({"sites": key, "rewrite": rewrite, "found": [_plain(site) for site in sites]})
+        self._write({"sites": key, "rewrite": rewrite, "found": [written(row_of(site)) for site in sites]})
 
     def bottleneck(self, key: str) -> Bottleneck | None:
         """Return what holds a text's program up."""
@@ -137,7 +136,7 @@ class SearchRecord:
         with suppress(ValueError, TypeError, KeyError, RecursionError):  # cut off, or of somebody else
             row = json.loads(line)
             if "text" in row:
-                self._tried[str(row["text"])] = _tried(row)
+                self._tried[str(row["text"])] = from_plain(Tried, row["tried"])
             elif "learned" in row:
                 self._learned = True
             elif "memory" in row:
@@ -145,7 +144,7 @@ class SearchRecord:
             elif "holds" in row:
                 self._bottlenecks[str(row["holds"])] = read_json(Bottleneck, json.dumps(row["bottleneck"]))
             else:
-                sites = tuple(_site(each) for each in row["found"])
+                sites = tuple(site_of(from_plain(SiteRow, each)) for each in row["found"])
                 self._sites[f"{row['rewrite']} {row['sites']}"] = sites
 
 
@@ -153,28 +152,3 @@ def record_path(order: Sequence[str]) -> Path:
     """Return the file of an order: the same words give the same file, another version of Stepsmith another one."""
     digest = sha256("\0".join([VERSION, *order]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return default_path().parent / "optimize" / f"{digest}.jsonl"
-
-
-def _tried(row: dict[str, Any]) -> Tried:
-    estimate, plain = row["estimate"], row["figures"]
-    if not (estimate is None or type(estimate) is int):
-        raise ValueError("no number of cycles")
-    figures = None if plain is None else Figures(**{each.name: plain[each.name] for each in fields(_FIGURES)})
-    if figures is not None and not all(type(number) is int for number in (figures.cycles, figures.on_chip)):
-        raise ValueError("no figures")
-    return Tried(estimate, row["exact"] is True, figures)
-
-
-def _plain(site: RewriteSite) -> dict[str, Any]:
-    edits = [[edit.span.start, edit.span.end, edit.text] for edit in site.edits]
-    return {"sentence": site.sentence, "edits": edits, "params": site.params, "retiles": site.retiles,
-            "rewrite": site.rewrite}  # fmt: skip
-
-
-def _site(row: dict[str, Any]) -> RewriteSite:
-    edits = tuple(Edit(Span(int(start), int(end)), str(text)) for start, end, text in row["edits"])
-    params = tuple((str(name), str(value)) for name, value in row["params"])
-    return RewriteSite(str(row["rewrite"]), str(row["sentence"]), edits, params, row["retiles"] is True)
-
-
-_FIGURES: Final[Any] = Figures

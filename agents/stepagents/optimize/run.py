@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
+from stepagents.executors.executor import Executor
 from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.candidates import FasterText, OptimizeTarget
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.pairs import RewriteChild
 from stepagents.optimize.prior import RewritePrior
-from stepagents.optimize.proof import Judges
+from stepagents.optimize.proof import Judges, TextVerdict
 from stepagents.optimize.record import SearchRecord
 from stepagents.optimize.search import Search, SearchLimits, Unimprovable, best_of
+from stepagents.optimize.trials import SpreadTrials
 from stepcore.costs.metrics import compulsory_traffic
 from stepcore.rewrites import RewriteSubject
 
@@ -40,11 +42,13 @@ def optimized(
     memory: Sequence[OptimizationItem] = (),
     *,
     with_code: bool = False,
+    executor: Executor | None = None,
 ) -> Optimized:
     """Search for faster texts of a program, and verify those on the front; what did not verify is never the best.
 
     ``memory`` orders the candidates. Of a search that came to its end there are items to be remembered, ``with_code``
-    with the segments of the text that changed.
+    with the segments of the text that changed. ``executor`` has workers of :mod:`stepagents.optimize.worker`, which
+    time candidates; without one this process does.
     """
     began = monotonic()
 
@@ -56,12 +60,16 @@ def optimized(
     if not first.accepted:
         return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
     order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(record.memory(memory)))
-    search = Search(subject, target, record, SearchLimits(is_over=is_over), _teller(watch.tell), order=order)
+    spread = None if executor is None else SpreadTrials(executor, subject, target)
+    limits = SearchLimits(is_over=is_over)
+    search = Search(subject, target, record, limits, _teller(watch.tell), order=order, spread=spread)
     try:
         search.run()
     except Unimprovable as error:
         return replace(empty, problem=str(error), seconds=monotonic() - began)
     right, refused = _proved(search, judges, watch.tell)
+    if search.trials.problem:
+        refused.append(f"some candidates could not be timed: {search.trials.problem}")
     best = best_of(right, target, search.old)
     wrong = {step.rewrite for each in search.archive.front if each not in right for step in each.steps}
     learned = () if watch.is_stopped() else search.pairs.items(with_code, tuple(wrong) if refused else ())
@@ -102,19 +110,18 @@ def _proved(search: Search, judges: Judges, tell: Callable[[str], None]) -> tupl
     """
     right: list[FasterText] = []
     refused: list[str] = []
-    for number, candidate in enumerate(search.archive.front):
-        if len(right) == _POINTS:
-            break
-        tell(f"verifying {number + 1} of {len(search.archive.front)}")
-        if candidate is search.old:
-            right.append(candidate)
-            continue
-        proof = judges.prove(candidate.text)
-        if proof.accepted:
-            right.append(candidate)
-        else:
-            steps = "; ".join(step.sentence for step in candidate.steps)
-            refused.append(f"{candidate.figures.cycles:,} cycles, not verified ({steps}): {proof.reason}")
+    waiting = list(search.archive.front)
+    while waiting and len(right) < _POINTS:
+        several, waiting = waiting[: _POINTS - len(right)], waiting[_POINTS - len(right) :]
+        tell(f"verifying {len(several)} programs")
+        proofs = judges.prove([each.text for each in several if each is not search.old])
+        for candidate in several:
+            proof = TextVerdict(True) if candidate is search.old else next(proofs)
+            if proof.accepted:
+                right.append(candidate)
+            else:
+                steps = "; ".join(step.sentence for step in candidate.steps)
+                refused.append(f"{candidate.figures.cycles:,} cycles, not verified ({steps}): {proof.reason}")
     if (
         search.old is not None
         and search.old not in right

@@ -6,30 +6,29 @@ the best so far is there. Every limit counts work; time is looked at only where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import chain
+from typing import Final, TypeVar
 
-from stepagents.experience.optimizations import Bottleneck
 from stepagents.optimize.archive import Archive
 from stepagents.optimize.candidates import (
     FasterText,
-    Figures,
     Goal,
     OptimizeStep,
     OptimizeTarget,
-    estimate,
     figures_of,
     key_of,
-    read_again,
     timed_subject,
 )
-from stepagents.optimize.features import bottleneck_of, change_of
+from stepagents.optimize.features import change_of
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.pairs import RewriteChild, RewritePairs
 from stepagents.optimize.record import SearchRecord, Tried
+from stepagents.optimize.trials import CandidateTrials, LookedAt, Trier
 from stepcore.findings.diagnostics import apply_edits
-from stepcore.rewrites import REWRITES, Rewrite, RewriteSite, RewriteSubject, applied
+from stepcore.jobdata.optimizing import Figures
+from stepcore.rewrites import REWRITES, Rewrite, RewriteSubject, applied
 from stepcore.rewrites.depths import Depths
 
 _BEAM: Final = 4  # programs that are rewritten further
@@ -38,6 +37,7 @@ _ROUNDS: Final = 16
 _PATIENCE: Final = 2  # rounds that bring nothing
 _SLACK: Final = 1.1  # an estimate may be wrong by so much
 _FRONT: Final = 8  # programs of the front that are rewritten further in a round
+_T = TypeVar("_T")
 _SLOWER: Final = 1.5  # so many times the cycles of the old program the front reaches, where that is the goal
 
 
@@ -64,12 +64,17 @@ class Search:
     tell: Callable[[FasterText], None] = lambda _candidate: None
     rewrites: Sequence[Rewrite] = REWRITES
     order: CandidateOrder[RewriteChild] = field(default_factory=CandidateOrder)
+    spread: CandidateTrials | None = None  # who works out what candidates cost: this process where nobody else does
+    trials: CandidateTrials = field(init=False)
     pairs: RewritePairs = field(default_factory=RewritePairs, init=False)
     archive: Archive = field(default_factory=Archive, init=False)
     seen: set[str] = field(default_factory=set, init=False)
     expanded: set[str] = field(default_factory=set, init=False)
     spent: int = field(default=0, init=False)
     old: FasterText | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.trials = self.spread or Trier.of(self.first, self.target)
 
     def run(self) -> None:
         """Search to the end, or until its user has enough; what was found is in the archive.
@@ -78,9 +83,16 @@ class Search:
             Unimprovable: the program cannot be timed, or stops whatever its FIFOs hold.
         """
         beam = [self._begin()]
+        try:
+            self._search(beam)
+        finally:
+            self.trials.cancel()
+
+    def _search(self, beam: list[FasterText]) -> None:
         patience, rounds = _PATIENCE, _ROUNDS
         found: list[FasterText] = []
         while beam and patience and rounds and not self._is_over():
+            self._look_at(beam)
             for parent in beam:
                 self.order.add(list(self._children(parent)))
             is_better, beam = False, []
@@ -113,7 +125,7 @@ class Search:
         self.seen.add(key_of(subject.text))
         figures = figures_of(subject.timed, self.target)
         if figures is not None:
-            self.old = FasterText(subject.text, figures, subject=subject)
+            self.old = FasterText(subject.text, figures)
             self.archive.add(self.old)
             return self.old
         if subject.timed.cycles is not None:
@@ -124,7 +136,7 @@ class Search:
             figures = None if again is None or again.timed is None else figures_of(again.timed, self.target)
             if again is not None and figures is not None:
                 step = OptimizeStep(site.rewrite, site.sentence, None, figures)
-                start = FasterText(again.text, figures, (step,), again)
+                start = FasterText(again.text, figures, (step,))
                 self.archive.add(start)
                 return start
         raise Unimprovable("it stops, and no depth of its FIFOs cures it")
@@ -137,23 +149,24 @@ class Search:
     def _round(self, children: Sequence[RewriteChild]) -> list[FasterText]:
         """Return those of the candidates that were timed exactly, those first that promise most."""
         estimated: list[tuple[int, int, RewriteChild]] = []
-        for child in children:
+        allowed = children[: self.limits.candidates - self.spent]
+        for child, cycles in self._until_over(self._estimates(allowed)):
             self.spent += 1
-            tried = self._estimated(child)
-            self.pairs.note(child, tried.estimate)
-            if tried.estimate is not None and not self._is_slow(tried.estimate):
-                estimated.append((tried.estimate, len(estimated), child))
-            if self._is_over():
-                break
+            self.pairs.note(child, cycles)
+            if cycles is not None and not self._is_slow(cycles):
+                estimated.append((cycles, len(estimated), child))
         estimated.sort(key=lambda item: item[:2])
-        found: list[FasterText] = []
         most = len(estimated) if self.target.goal is Goal.FRONT else _EXACT  # a slow one may need little memory
-        for _cycles, _number, child in estimated[:most]:
-            if (candidate := self._exact(child)) is not None:
-                found.append(candidate)
+        promising = [child for _cycles, _number, child in estimated[:most]]
+        found = (self._timed(child, figures) for child, figures in self._until_over(self._figures(promising)))
+        return [candidate for candidate in found if candidate is not None]
+
+    def _until_over(self, answers: Iterable[_T]) -> Iterator[_T]:
+        """Yield answers until somebody wants an end, the first one in any case."""
+        for answer in answers:
+            yield answer
             if self.limits.is_over():
-                break
-        return found
+                return
 
     def _is_slow(self, cycles: int) -> bool:
         """Whether an estimate is well beyond the cycles of the old program: nothing slower is ever shown."""
@@ -162,70 +175,64 @@ class Search:
     def _slowest(self, old: FasterText) -> float:
         return old.figures.cycles * (_SLOWER if self.target.goal is Goal.FRONT else 1)
 
+    def _look_at(self, beam: Sequence[FasterText]) -> None:
+        """Have the record know all sites in the programs of a beam, and what holds them up."""
+        unknown = [parent for parent in beam if self._known(parent) is None]
+        looked = self.trials.look([each.text for each in unknown], self.rewrites)
+        for parent, found in zip(unknown, looked, strict=True):
+            for rewrite, sites in zip(self.rewrites, found.sites, strict=True):
+                self.record.keep_sites(parent.key, rewrite.name, sites)
+            self.record.keep_bottleneck(parent.key, found.bottleneck)
+
     def _children(self, parent: FasterText) -> Iterator[RewriteChild]:
-        """Yield what rewrites make of a program, as far as that is new."""
+        """Yield what rewrites make of a program that was looked at, as far as that is new."""
         self.expanded.add(parent.key)
-        bottleneck = self._bottleneck(parent)
-        for rewrite in self.rewrites:
-            for site in self._sites(parent, rewrite):
-                text = apply_edits(parent.text, list(site.edits))
-                key = key_of(text)
-                if key not in self.seen:
-                    self.seen.add(key)
-                    yield RewriteChild(parent, site, text, key, bottleneck, change_of(site))
-
-    def _bottleneck(self, parent: FasterText) -> Bottleneck:
-        known = self.record.bottleneck(parent.key)
+        known = self._known(parent)
         if known is None:
-            subject = self._subject(parent)
-            timed = None if subject is None else subject.timed
-            known = Bottleneck("waiting", "") if timed is None else bottleneck_of(timed, self.target)
-            self.record.keep_bottleneck(parent.key, known)
-        return known
+            raise ValueError("this program was not looked at")
+        for site in chain.from_iterable(known.sites):
+            text = apply_edits(parent.text, list(site.edits))
+            key = key_of(text)
+            if key not in self.seen:
+                self.seen.add(key)
+                yield RewriteChild(parent, site, text, key, known.bottleneck, change_of(site))
 
-    def _sites(self, parent: FasterText, rewrite: Rewrite) -> Sequence[RewriteSite]:
-        known = self.record.sites(parent.key, rewrite.name)
-        if known is None:
-            subject = self._subject(parent)
-            known = () if subject is None else tuple(rewrite.sites(subject))
-            self.record.keep_sites(parent.key, rewrite.name, known)
-        return known
+    def _known(self, parent: FasterText) -> LookedAt | None:
+        sites = [self.record.sites(parent.key, rewrite.name) for rewrite in self.rewrites]
+        known = [each for each in sites if each is not None]
+        bottleneck = self.record.bottleneck(parent.key)
+        return None if bottleneck is None or len(known) < len(sites) else LookedAt(known, bottleneck)
 
-    def _subject(self, candidate: FasterText) -> RewriteSubject | None:
-        if candidate.subject is not None and candidate.subject.timed is not None:
-            return candidate.subject
-        return read_again(candidate.text, self.first, self.target)
+    def _estimates(self, children: Sequence[RewriteChild]) -> Iterator[tuple[RewriteChild, int | None]]:
+        """Yield children with about how many cycles they take; what is not known is asked for, all of it at once."""
+        answers = self.trials.estimates([child.trial for child in children if self.record.tried(child.key) is None])
+        for child in children:
+            tried = self.record.tried(child.key)
+            if tried is None:
+                tried = Tried(next(answers))
+                self.record.keep(child.key, tried)
+            yield child, tried.estimate
 
-    def _estimated(self, child: RewriteChild) -> Tried:
-        tried = self.record.tried(child.key)
-        if tried is None:
-            subject = self._applied(child)
-            tried = Tried(None if subject is None else estimate(subject, self.target))
-            self.record.keep(child.key, tried)
-        return tried
+    def _figures(self, children: Sequence[RewriteChild]) -> Iterator[tuple[RewriteChild, Figures | None]]:
+        """Yield children with their exact figures; None for one that stops, or cannot be timed."""
+        before = [self.record.tried(child.key) or Tried(None) for child in children]
+        unknown = [child.trial for child, tried in zip(children, before, strict=True) if not tried.exact]
+        answers = self.trials.figures(unknown)
+        for child, tried in zip(children, before, strict=True):
+            known = tried
+            if not tried.exact:
+                known = Tried(tried.estimate, True, next(answers))
+                self.record.keep(child.key, known)
+            yield child, known.figures
 
-    def _applied(self, child: RewriteChild) -> RewriteSubject | None:
-        if child.made is None:
-            parent = self._subject(child.parent)
-            child.made = None if parent is None else applied(parent, child.site)
-        return child.made
-
-    def _exact(self, child: RewriteChild) -> FasterText | None:
-        """Return a child with its exact figures; None where it stops, or takes more than there is."""
-        tried, subject = self.record.tried(child.key), None
-        if tried is None or not tried.exact:
-            made = self._applied(child)
-            subject = None if made is None else timed_subject(made, self.target)
-            figures = None if subject is None or subject.timed is None else figures_of(subject.timed, self.target)
-            tried = Tried(None if tried is None else tried.estimate, True, figures)
-            self.record.keep(child.key, tried)
-        figures = tried.figures
+    def _timed(self, child: RewriteChild, figures: Figures | None) -> FasterText | None:
+        """Return a child that was timed; None where it stops, or takes more than there is."""
         self.pairs.note(child, None if figures is None else figures.cycles)
         if figures is None or not self._fits(figures):
             return None
         parent = child.parent
         step = OptimizeStep(child.site.rewrite, child.site.sentence, parent.figures, figures)
-        return FasterText(child.text, figures, (*parent.steps, step), subject)
+        return FasterText(child.text, figures, (*parent.steps, step))
 
     def _fits(self, figures: Figures) -> bool:
         """Whether the chip has what a program takes, or the old program took as much."""
