@@ -64,13 +64,6 @@ def test_what_stops_is_what_checking_warns_of(path: Path) -> None:
     assert warned == any(program.name in STOPPING for program in result.programs)
 
 
-def test_a_script_is_told_why_it_is_not_timed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT, encoding="utf-8")
-    assert command.run([str(script)], command.TimeOptions()) == 2
-    assert "a script runs at once and cannot be timed" in capsys.readouterr().err
-
-
 SCRIPT = """\
 import stepcore as step
 from stepcore.dims import M, N
@@ -78,6 +71,56 @@ from stepcore.dims import M, N
 E0 = step.Stream("E0", step.f32, 1, [M, N])
 print(step.Promote(b=0).apply(E0).rank)
 """
+
+PUBLISHED_SCRIPTS = sorted((ROOT / "tests" / "published").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", PUBLISHED_SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_takes_the_cycles_of_its_task(path: Path) -> None:
+    script = check_text(path.read_text(encoding="utf-8"), str(path)).script
+    assert script is not None and script.runnable
+    (task,) = programs_of(ROOT / "benchmarks" / "tasks" / f"{path.stem}.step.yaml")
+    found, wanted = (time_program(checked, PRESETS["default"]) for checked in (script, task))
+    assert found.timing.waiting == wanted.timing.waiting
+    is_drawn = any(port.maximum is not None for port in task.spec.inputs)  # a task says how many branches are selected
+    assert abs(found.timing.cycles - wanted.timing.cycles) <= 2 * is_drawn
+    # Tensors that the functions of a script read have no sizes that anybody could look up.
+    assert found.off_chip_bytes <= wanted.off_chip_bytes
+    assert task.spec.parameters or found.off_chip_bytes == wanted.off_chip_bytes
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("plot(E0)", "only a run tells what becomes of its streams"),
+        ("torch.stack([E0])", "only a run tells"),
+        ("if E0.data: step.Promote(b=0).apply(E0)", "only a run tells"),
+        ("while E0.data: step.Promote(b=0).apply(E0)", "has errors: run `stepsmith check`"),
+        ("step.Promote(b=0).apply(plot())", "only a run tells"),
+        ("step.Promote(b=7).apply(E0)", "has errors: run `stepsmith check`"),
+        ("a, b = step.Copy().apply(E0); step.Zip().apply((a, a))", "has errors: run `stepsmith check`"),
+    ],
+)
+def test_a_script_that_cannot_be_followed_is_told_why(
+    line: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.rpartition("print")[0] + line + "\n", encoding="utf-8")
+    assert command.run([str(script)], command.TimeOptions()) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_script_is_timed_as_one_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    assert command.run([str(script)], command.TimeOptions()) == 0
+    shown = capsys.readouterr().out
+    assert "script.py::script on default, cycles: " in shown
+    assert "Promote (line 5)" in shown
+    assert command.run([f"{script}::script"], command.TimeOptions(dims={"M": 3})) == 2
+    assert "--dims has no effect on a script" in capsys.readouterr().err
+    assert command.run([str(script)], command.TimeOptions(compare=("default", "paper"))) == 0
+    assert "script on paper" in capsys.readouterr().out
 
 
 def test_the_depths_that_are_told_let_it_run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,7 +34,7 @@ from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import fault_diagnostics, parse_suite
 from stepcore.frontend.values import UNKNOWN, ContextSizes, ModuleRef, Scope, Seen, Use, Value
-from stepcore.graph.ir import Graph, ProgramSpec
+from stepcore.graph.ir import Graph, Port, ProgramSpec
 from stepcore.graph.task import TaskFile
 from stepcore.graph.typed import TypedGraph, is_typed
 from stepcore.jobdata.choices import AffineRule
@@ -494,7 +495,11 @@ def check_impl(task: TaskFile, impl_text: str, affine: AffineRule = "strict") ->
 
 
 def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "strict") -> Checked | None:
-    """Check the streams of a script without ``@step.program``; None where it makes none, or cannot be read."""
+    """Check the streams of a script without ``@step.program``; None where it makes none, or cannot be read.
+
+    Where all that becomes of them is known, the result is runnable: one program of all its operators, whose results are
+    the streams that nobody reads.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # reported where the module was read
@@ -536,7 +541,22 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
     params = [param for node in el.graph.nodes for param in node.params.values() if isinstance(param, FnDecl)]
     for decl in dict.fromkeys(params):  # Python functions: what they call is their business, what they return is not
         found += [item for item in check_fn(decl, module.fn_scope) if about(item.code).subject is Subject.RETURNED]
-    return Checked(name, spec, el.graph, [*el.diagnostics, *found], count, el.uses, el.seen, end, len(text))
+    checked = Checked(name, spec, el.graph, [*el.diagnostics, *found], count, el.uses, el.seen, end, len(text))
+    return _as_program(checked) if el.is_followed else checked
+
+
+def _as_program(script: Checked) -> Checked:
+    """Return a script that was followed as a program, unless a stream of it is read twice or has no type."""
+    graph, read = script.graph, Counter(stream for node in script.graph.nodes for stream in node.inputs)
+    if any(count > 1 for count in read.values()) or not graph.nodes:
+        return script
+    inputs = [graph.streams[index] for index in graph.inputs]
+    ports = tuple(Port(stream.name, stream.type) for stream in inputs if stream.type is not None)
+    if len(ports) < len(inputs):
+        return script
+    graph.returns = [stream.index for stream in graph.streams if stream.index not in read]
+    graph.complete = True
+    return replace(script, spec=replace(script.spec, inputs=ports))
 
 
 def check_program(

@@ -29,7 +29,7 @@ from stepcore.cycles.report import TimedFile, as_json, picture
 from stepcore.cycles.timed import STEPS, is_timeable, time_program
 from stepcore.cycles.trace import trace
 from stepcore.cycles.what_if import what_if
-from stepcore.findings.diagnostics import StepError
+from stepcore.findings.diagnostics import Severity, StepError
 from stepcore.jobdata.choices import TimingEngine
 from stepcore.records import Record
 from stepcore.reports.json import as_json as finding_json
@@ -48,7 +48,10 @@ _Run: TypeAlias = "tuple[TimedFile, RunRecorder]"
 _Runs: TypeAlias = "Sequence[_Run | ComposedFile]"  # of one program or composition, on each chip
 
 
-_SCRIPT: Final = "a script runs at once and cannot be timed: put its operators into a function with @step.program"
+_SCRIPT: Final = (
+    "this script cannot be timed: only a run tells what becomes of its streams (they are read twice, given to other "
+    "functions, or where data decide); put its operators into a function with @step.program"
+)
 
 
 class TimeOptions(Record):
@@ -192,7 +195,7 @@ class _Session:
         file, config = read_target(target, self.configs)
         chosen = [self.chips.chip(config, hw) for hw in chips]
         result = check_text(file.text, str(target.path), affine=config.affine)
-        programs = [program for program in result.programs if target.program in (None, program.name)]
+        programs = [program for program in _programs_of(result) if target.program in (None, program.name)]
         composed = [each for each in result.compositions if target.program in (None, each.name)]
         if not programs and not composed:
             if result.script is not None:
@@ -210,6 +213,8 @@ class _Session:
             yield from self._composed(target, result, config, chosen)
 
     def _at_dims(self, target: FileTarget, result: CheckResult, program: Checked, config: Config) -> Checked:
+        if program is result.script and self.options.dims:
+            raise Unusable(target.path, "--dims has no effect on a script, which binds its sizes itself", "STEP907")
         try:
             return at_dims(result, program, self.options.dims, config.affine)
         except StepError as error:
@@ -255,6 +260,15 @@ class _Session:
             reason = reason_of(error) if isinstance(error, OSError) else "this is no path of a file"
             complain(f"{one_line(name)}: STEP901 the trace cannot be written: {reason}")
             self.code = EXIT_UNUSABLE
+
+
+def _programs_of(result: CheckResult) -> list[Checked]:
+    """Return the programs of a file; a script that can be followed, or has errors to be told, is one."""
+    script = result.script
+    if script is None:
+        return result.programs
+    wrong = any(item.severity is Severity.ERROR for item in script.diagnostics)
+    return [script] if wrong or script.runnable else []
 
 
 def _recorded(one: _Run | ComposedFile) -> list[_Run]:

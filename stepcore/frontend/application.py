@@ -93,8 +93,10 @@ def consume(el: Elaboration, leaf: ArgumentLeaf, node: int | None, expected: str
     if isinstance(value, Alternatives):
         for path, stream in value.options:
             _use(el, leaf, stream, (*el.path, *(arm for arm in path if arm not in el.path)), node)
+        el.gives_away([value])
         el.graph.complete = False  # which one it is, only a run can tell
         return [value.options[0][1].index]
+    el.gives_away(None)
     el.graph.complete = False
     if isinstance(value, UnknownSequence) and isinstance(value.item, StreamRef | Alternatives):
         consume(el, ArgumentLeaf(leaf.expr, leaf.steps, value.item), node, expected)

@@ -157,10 +157,11 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         return _helper(el, callee, node)
     if isinstance(callee, FnClass):
         return functions.instantiate(el, callee, node)
-    if isinstance(callee, ProgramBuiltin) and callee.name == "print":  # what it would show is part of the same mistake
-        return _print(el, node, [])
+    if isinstance(callee, ProgramBuiltin) and callee.name == "print" and not el.prints:
+        return _print(el, node, [])  # what it would show is part of the same mistake
     args = _arguments(el, node, keep_lambdas=callee is not UNKNOWN)
     if args is None or callee is UNKNOWN:
+        el.gives_away(args)
         el.graph.complete = el.graph.complete and callee is not UNKNOWN
         el.suppress_unused = True
         return UNKNOWN
@@ -173,6 +174,7 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
     if isinstance(callee, ModuleRef) and callee.name in ("sympy.Symbol", "sympy.symbols"):
         return _symbols_of_sympy(callee.name, args)
     _not_called(el, callee, node)
+    el.gives_away(args)
     el.graph.complete = False
     el.suppress_unused = True
     return UNKNOWN

@@ -40,6 +40,7 @@ from stepcore.frontend.values import (
     Use,
     Value,
     describe,
+    holds_stream,
     sort_of,
 )
 from stepcore.graph.ir import Graph, GraphStream
@@ -79,6 +80,8 @@ class Elaboration(ABC):
         self.begin()
         self.at: ast.AST = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
         self.suppress_unused = False  # a line was left out, so a stream may be used there
+        self.lost = False  # nobody can tell what becomes of some stream
+        self.prints = False  # what is printed is evaluated: scripts may print
         self._branches = 0
         # Conditions that were decided, by the identities of their tests, and the arms that were taken.
         self.conditions: dict[int, ast.expr] = {}
@@ -317,6 +320,10 @@ class Elaboration(ABC):
         return self._branches
 
     # -- what statements and expressions do -----------------------------------------------------
+
+    def gives_away(self, args: Sequence[Value] | None) -> None:
+        """Take note that ``args`` (None: who knows what) go where nobody can follow: streams among them are lost."""
+        self.lost = self.lost or args is None or any(map(holds_stream, args))
 
     @abstractmethod
     def evaluate(self, node: ast.expr) -> Value:

@@ -27,11 +27,15 @@ _STREAM: Final = ("name", "dtype", "rank", "shape")
 
 
 class ScriptElaborator(Elaborator):
-    """Follows a script; ``graph`` then holds its streams, those of ``step.Stream`` as inputs."""
+    """Follows a script; ``graph`` then holds its streams, those of ``step.Stream`` as inputs.
+
+    ``is_followed``: what becomes of each of them is known, whatever a run of the script decides.
+    """
 
     def __init__(self, name: str, module: PyModule) -> None:
         super().__init__(name, _bindings(module.scope), dialect=module.dialect)
         self.module = module
+        self.prints = True
 
     def follow(self, tree: ast.Module, code: Embedded) -> None:
         """Run the script; never raises on user input."""
@@ -43,10 +47,19 @@ class ScriptElaborator(Elaborator):
             for node in _uncalled(tree):
                 self._enter(node, scope, code)
         except Abandon:
-            pass
+            self.lost = True
         except RecursionError:
+            self.lost = True
             self.report("STEP221", tree.body[0], "the script is nested too deeply to be followed", "split it up")
+        self.bindings = {**self.bindings, **_stored(tree, scope)}
         self.graph.complete = False  # it runs as Python only
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether all streams were followed, each to operators that apply to it in every run, and once."""
+        return not self.lost and not any(
+            use.path or any(context.endless for context in use.context.chain()) for use in self.uses
+        )
 
     def _enter(self, node: ast.FunctionDef, scope: Scope, code: Embedded) -> None:
         """Follow a function that nothing calls, with the script's streams for parameters of their names."""
@@ -189,4 +202,22 @@ def _bindings(scope: Scope) -> dict[str, int]:
     for value in scope.names.values():
         if isinstance(value, dict):
             found.update({str(key): size for key, size in value.items() if isinstance(key, Dim) and is_size(size)})
+    return found
+
+
+def _stored(tree: ast.Module, scope: Scope) -> dict[str, int]:
+    """Return the sizes of a script that stores one of them later: of ``ctx = {...}`` and of ``ctx[E] = E_value``."""
+    found: dict[str, int] = {}
+    for statement in tree.body:
+        pairs: list[tuple[ast.expr | None, ast.expr]] = []
+        match statement:
+            case ast.Assign([ast.Subscript(ast.Name(), place)], given):
+                pairs = [(place, given)]
+            case ast.Assign([ast.Name()], ast.Dict(keys, values)):
+                pairs = list(zip(keys, values, strict=True))
+        for key, value in pairs:
+            symbol = scope.names.get(key.id) if isinstance(key, ast.Name) else None
+            size = scope.names.get(value.id) if isinstance(value, ast.Name) else getattr(value, "value", None)
+            if isinstance(symbol, Dim) and isinstance(size, int) and is_size(size):
+                found[str(symbol)] = size
     return found

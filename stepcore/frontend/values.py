@@ -291,6 +291,15 @@ def is_stream(value: Value) -> bool:
     return isinstance(value, StreamRef | Alternatives)
 
 
+def holds_stream(value: Value, depth: int = 0) -> bool:
+    """Return whether ``value`` is a stream or holds one; of what is nested too deeply that is assumed."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        return is_stream(value)
+    return depth > _DEEPEST or any(holds_stream(item, depth + 1) for item in value)
+
+
 def describe(value: Value) -> str:
     """Return what ``value`` is, for messages."""
     match value:
