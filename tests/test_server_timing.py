@@ -13,6 +13,7 @@ from lsp_client import PUSH, Client
 from processes import children, eventually
 from server_texts import FIXED, GOOD, HEAD, OVERUSED
 
+ROOT = Path(__file__).parents[1]
 OFF = {"simulation": {"run": "off"}}  # no worker that imports torch is needed here
 
 
@@ -188,6 +189,26 @@ def twice(x):
 def lenses(client: Client, uri: str) -> list[tuple[int, str]]:
     found = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}}) or []
     return [(lens["range"]["start"]["line"], lens["command"]["title"]) for lens in found]
+
+
+def test_a_script_stands_under_a_line_with_its_cycles(client: Client, tmp_path: Path) -> None:
+    """A script is timed when it is saved; one of which only a run tells what it does keeps the figures of before."""
+    task = ROOT / "tests" / "published" / "attention_single_accum.py"
+    text = task.read_text(encoding="utf-8")
+    uri = opened(client, tmp_path, text)
+    assert eventually(lambda: lenses(client, uri) != [])
+    ((line, title),) = lenses(client, uri)
+    assert text.splitlines()[line].lstrip().startswith("E0 = step.Stream(")
+    assert re.match(r"726 cycles \| .* of the bound \(.*\) \| load E1 rules, busy ", title), title
+    client.change(uri, 2, {"text": text.replace("M_value = 5", "M_value = 9")})
+    client.save(uri)
+    assert eventually(lambda: any("726" not in title and "cycles" in title for _, title in lenses(client, uri)))
+    assert len(lenses(client, uri)) == 1
+    lost = text.replace("S0 = prog(", "S0 = jit(prog)(")
+    assert lost != text
+    client.change(uri, 3, {"text": lost})
+    client.save(uri)
+    assert eventually(lambda: all(title.startswith("outdated: ") for _, title in lenses(client, uri)))
 
 
 def test_what_is_on_no_disk_is_timed_exactly_when_nobody_types(client: Client) -> None:

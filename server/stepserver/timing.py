@@ -184,14 +184,14 @@ class TimingStatus:
         return timed.drawn(analysis, graph, run.times.row, run.chip.name, is_fluid=run.is_fluid, is_stale=is_stale)
 
     def lenses(self, module: Module, analysis: Analysis) -> list[TimedLens]:
-        """Return the lines above programs and compositions: cycles and what rules, or why there are none."""
+        """Return the lines above programs, compositions and scripts: cycles and what rules, or why there are none."""
         if not self.is_wanted(module):
             return []
         problem, runs = self.chip(module).problem, self._runs.get(module.uri, {})
         if not problem and not runs:
             return []  # while the first programs are being timed
         heads = [(info.name, info.head) for info in programs(analysis)]
-        heads += [(placed.checked.name, placed.extent) for placed in analysis.compositions]
+        heads += [(line.name, line.head) for line in timed.timed_lines(analysis)]
         if problem:
             return [TimedLens(head, f"not timed: {problem}", _drawn_by(runs.get(name))) for name, head in heads]
         known = ((head, runs[name]) for name, head in heads if name in runs)
@@ -274,7 +274,7 @@ class TimingStatus:
         if job is not None and job.revision != module.revision and job.task is not None:
             job.task.cancel()
         runs = self._runs.get(module.uri, {})
-        names = {info.name for info in programs(analysis)} | {each.checked.name for each in analysis.compositions}
+        names = {info.name for info in programs(analysis)} | {line.name for line in timed.timed_lines(analysis)}
         for name in [name for name in runs if name not in names]:
             del runs[name]
         if names and self.is_wanted(module) and self._missing(module, analysis):
@@ -314,12 +314,12 @@ class TimingStatus:
             return
         self._hidden.discard(module.uri)
         params, before = self.params(module, analysis), self._sent.get(module.uri)
-        if before is None and not any(each.programs for each in params.values()):
+        titles = [lens.title for lens in self.lenses(module, analysis)]
+        if before is None and not titles and not any(each.programs for each in params.values()):
             return
         before = before or {}
         news = [each for uri, each in params.items() if uri not in before or not _same(before[uri], each)]
         self._sent[module.uri] = params
-        titles = [lens.title for lens in self.lenses(module, analysis)]
         if not news and self._titles.get(module.uri) == titles:
             return
         self._titles[module.uri] = titles
@@ -373,10 +373,10 @@ class TimingStatus:
 
     @staticmethod
     def _timeable(analysis: Analysis, engine: TimingEngine) -> list[str]:
-        """Return the programs without errors, and the compositions, of which there are no estimates."""
+        """Return the programs without errors, and compositions or a script, of which there are no estimates."""
         found = [info.name for info in programs(analysis) if timed.can_be_timed(analysis, info)]
         if engine == "exact":
-            found += [each.checked.name for each in analysis.compositions if timed.composition_mark(analysis, each)]
+            found += [line.name for line in timed.timed_lines(analysis) if line.mark]
         return found
 
     def _engine(self, module: Module) -> TimingEngine:
@@ -522,12 +522,11 @@ def _lines_before(module: Module, analysis: Analysis, name: str) -> int:
 
 
 def _mark(analysis: Analysis, name: str) -> str:
-    """Return a text that changes with anything that the cycles of a program or composition depend on."""
+    """Return a text that changes with anything that the cycles of a program, composition or script depend on."""
     unit = analysis.program(name)
     if unit is not None:
         return unit.fingerprint
-    found = next((placed for placed in analysis.compositions if placed.checked.name == name), None)
-    return "" if found is None else timed.composition_mark(analysis, found)
+    return next((line.mark for line in timed.timed_lines(analysis) if line.name == name), "")
 
 
 def _same(one: TimingParams, other: TimingParams) -> bool:

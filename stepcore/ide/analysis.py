@@ -42,6 +42,7 @@ from stepcore.text.span import SourceFile, Span
 
 if TYPE_CHECKING:
     from stepcore.check.compositions import CheckedComposition
+    from stepcore.check.programs import Checked
 
 Kind = Literal["python", "task", "impl", "none"]
 PYTHON_SUFFIXES: Final = (".py", ".pyi", ".ipynb")
@@ -69,6 +70,7 @@ class Analysis:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     facts: ModuleFacts = field(default_factory=ModuleFacts)
     compositions: list[PlacedComposition] = field(default_factory=list)
+    script: Checked | None = None  # of a Python file without programs that makes its own streams
     cut: Cut | None = None  # of a Python file
     known: dict[_Key, Checking] = field(default_factory=dict)
     same: dict[tuple[str, ...], Checking] = field(default_factory=dict)  # those that hold as long as `facts` do
@@ -210,11 +212,12 @@ class _Python:
         if not any(unit.result.module is not None and unit.result.module.imports_stepcore for unit in units):
             return Analysis(self.source, "none", self.affine)
         script = self._script() if not self.guess.programs else None
+        result.script = None if script is None else script.script
         if script is None:
             result.compositions, beyond = self._compositions(units)
             result.diagnostics = self._findings(units, result.compositions, beyond)
         else:
-            result.diagnostics = script
+            result.diagnostics = script.diagnostics
         return result
 
     def _state(self, units: list[DocumentUnit]) -> Analysis:
@@ -222,14 +225,14 @@ class _Python:
         facts, cut = self.guess, self.cut
         return Analysis(self.source, "python", self.affine, units, facts=facts, cut=cut, dialect=self.dialect)
 
-    def _script(self) -> list[Diagnostic] | None:
-        """Return the findings of a file without programs that makes its own streams: it is followed as a whole."""
+    def _script(self) -> CheckResult | None:
+        """Return what is found in a file without programs that makes its own streams: it is followed as a whole."""
         if ".Stream(" not in self.source.text:
             return None
         found = check_text(
             self.source.text, self.source.path, affine=self.affine, with_fixes=False, dialect=self.dialect
         )
-        return found.diagnostics if found.script is not None else None
+        return found if found.script is not None else None
 
     def draft(self, offset: int) -> Analysis:
         """Check only the unit to ask about one place."""

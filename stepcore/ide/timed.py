@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stepcore.findings.diagnostics import Severity
 from stepcore.graph.ir import Graph
@@ -19,6 +19,7 @@ from stepcore.text.span import Span
 from stepcore.text.wording import counted, times_text
 
 if TYPE_CHECKING:
+    from stepcore.check.programs import Checked
     from stepcore.ide.analysis import PlacedComposition
     from stepcore.jobdata.editor import GraphEdge, GraphNode, GraphResult
     from stepcore.jobdata.timing import FifoRow, TimingRow, UnitRow, WaitRow
@@ -45,6 +46,37 @@ def can_be_timed(analysis: Analysis, info: ProgramInfo) -> bool:
     if not info.is_runnable or unit is None or unit.checked is None:
         return False
     return all(found.severity is not Severity.ERROR for found in unit.checked.diagnostics)
+
+
+class TimedLine(NamedTuple):
+    """What is timed for a line above it alone: a composition, or a script. ``mark`` is "" where it cannot be."""
+
+    name: str
+    head: Span
+    mark: str
+
+
+def timed_lines(analysis: Analysis) -> list[TimedLine]:
+    """Return what of a document is timed for a line above it; ``mark`` changes with all that its cycles depend on."""
+    found = [
+        TimedLine(placed.checked.name, placed.extent, composition_mark(analysis, placed))
+        for placed in analysis.compositions
+    ]
+    script = analysis.script
+    if script is not None and script.graph.inputs:
+        head = script.graph.streams[script.graph.inputs[0]].span
+        found.append(TimedLine(script.name, head, _script_mark(analysis, script)))
+    return found
+
+
+def _script_mark(analysis: Analysis, script: Checked) -> str:
+    """Return the mark of a script: that of its text, of which any line may count."""
+    if not script.runnable or any(item.severity is Severity.ERROR for item in analysis.diagnostics):
+        return ""
+    mark: str = analysis.memo.setdefault(
+        "script mark", hashlib.sha256(analysis.source.text.encode("utf-8", "replace")).hexdigest()
+    )
+    return mark
 
 
 def composition_mark(analysis: Analysis, placed: PlacedComposition) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from stepcore.check.programs import Checked
 from stepcore.cycles.findings import findings
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.report import TimedFile
 from stepcore.cycles.timed import STEPS, time_program
 from stepcore.cycles.trace import trace
 from stepcore.ide.analysis import Analysis, PlacedComposition, analyze
-from stepcore.ide.timed import composition_mark
+from stepcore.ide.timed import composition_mark, lens_text, timed_lines
 from stepcore.ide.units import DocumentUnit
 from stepcore.jobdata.choices import TimingEngine
 from stepcore.jobdata.timing import (
@@ -47,7 +48,7 @@ class TimedDocuments:
     def time(self, request: TimeRequest, check: Callable[[], None]) -> TimeResult:
         """Time the programs of a document that are not ``known``; ``check()`` raises when nobody waits any more.
 
-        Compositions are timed by the exact engine alone: nobody waits for them who types.
+        Compositions and scripts are timed by the exact engine alone: nobody waits for them who types.
 
         Raises:
             HardwareError: the chip's description cannot be used.
@@ -67,6 +68,11 @@ class TimedDocuments:
             if mark and mark not in request.known:
                 check()
                 done.append(_composed(analysis, placed, mark, chip, request))
+        if analysis.script is not None and request.engine == "exact":
+            mark = timed_lines(analysis)[-1].mark
+            if mark and mark not in request.known:
+                check()
+                done.append(_script(analysis.script, mark, chip, request))
         return TimeResult(chip.name, tuple(done))
 
     def trace(self, request: TraceRequest) -> TraceResult:
@@ -133,6 +139,16 @@ def _composed(
     except NotTimed as error:
         return ProgramTimes(name, mark, request.engine, None, str(error))
     return ProgramTimes(name, mark, request.engine, None, "", composed_line(found), found.cycles, found.longest.program)
+
+
+def _script(script: Checked, mark: str, chip: Hardware, request: TimeRequest) -> ProgramTimes:
+    """Time a script as one program, for the line above it."""
+    try:
+        timed = time_program(script, chip, request.engine)
+    except NotTimed as error:
+        return ProgramTimes(script.name, mark, request.engine, None, str(error))
+    text = lens_text(row_of(timed, []), is_fluid=False)
+    return ProgramTimes(script.name, mark, request.engine, None, "", text, timed.cycles)
 
 
 def _chip(request: TimingSubject) -> Hardware:
