@@ -204,6 +204,16 @@ def element_sizes(element: Element) -> Iterator[Dim]:
                 yield from element_sizes(item)
 
 
+def any_size_in(stream: StreamType) -> str:
+    """Return the name of an any size that stands in a type, an empty text where there is none."""
+    for size in (*stream.shape, *element_sizes(stream.element)):
+        for monomial, _ in size.terms:
+            for atom, _power in monomial:
+                if atom[0] == ANY:
+                    return atom
+    return ""
+
+
 def takes_any(element: Element) -> bool:
     """Return whether a type of a function has any sizes."""
     return any(name[0] == ANY for size in element_sizes(element) for name in size.symbols())

@@ -23,6 +23,7 @@ from stepcore.check.files import check_text
 from stepcore.check.programs import Checked
 from stepcore.cli import simulate as simulate_command
 from stepcore.cli import verify as verify_command
+from stepcore.cycles.bounds import bound_of
 from stepcore.cycles.program_network import OrderNotRun
 from stepcore.cycles.routes import ProgramRoutes
 from stepcore.cycles.timed import time_program
@@ -33,6 +34,7 @@ from stepcore.ide.results import run_diagnostics
 from stepcore.jobdata.programs import SimulateRequest, SimulateResult, VerifyRequest
 from stepcore.settings.limits import Wishes
 from stepcore.sim.arrival_ops import ArrivalOrder
+from stepcore.sim.compare import compare
 from stepcore.sim.decided import decided_by_data
 from stepcore.sim.functional import Run, Session
 from stepcore.sim.worker.simulate import simulate
@@ -40,6 +42,7 @@ from stepcore.sim.worker.verify import verify
 from stepcore.timing.hardware import PRESETS
 
 FOLDER: Final = Path(__file__).parent / "golden" / "run"
+EXAMPLES: Final = Path(__file__).parents[1] / "examples"
 SOURCES: Final = sorted(path for path in FOLDER.iterdir() if path.suffix != ".expected")
 MOST_RUNS: Final = 16
 
@@ -99,6 +102,28 @@ def gathered(
     assert "the run fails: branch 0 has 1 chunk, but the selector asks for it with 2 bits" in found["Parallelize"]
     assert found["Parallelize"].endswith("(STEP409)") and "output 0 differs" in found["EagerMerge"]
     assert session.order is None
+
+
+def test_numbers_that_are_nan_in_any_order_hang_on_none() -> None:
+    """Requests without a tile attend to nothing: 0/0, whichever lane takes them."""
+    text = (EXAMPLES / "decode_attention.py").read_text(encoding="utf-8")
+    (program,) = check_text(text.replace('data={"n": (1, 8)}', 'data={"n": (0, 0)}'), "file.py").programs
+    session = Session(program.spec)
+    outputs = session.run(program.typed).outputs
+    assert bool(outputs[0][0].isnan().all())
+    assert not compare(outputs, outputs).ok and compare(outputs, outputs, equal_nan=True).ok
+    assert session.against_arrival(program.typed, outputs) == []
+
+
+def test_tiles_that_no_address_names_do_not_count_as_needed() -> None:
+    """The bound of a program that gathers is no more than what it moved: nothing is faster than its bound."""
+    text = (EXAMPLES / "decode_attention.py").read_text(encoding="utf-8")
+    (program,) = check_text(text.replace('data={"n": (1, 8)}', 'data={"n": (1, 1)}'), "file.py").programs
+    timed = time_program(program, PRESETS["default"])
+    bound = bound_of(timed)
+    assert bound is not None and bound.ratio is not None and bound.ratio >= 1
+    moved = timed.hardware.memory
+    assert bound.cycles <= -(-timed.off_chip_bytes * moved.interval // (moved.channels * moved.burst))
 
 
 def in_timed_order(program: Checked) -> tuple[Run, dict[int, tuple[int, ...]], int] | None:

@@ -1,8 +1,9 @@
 """The least cycles that any program for the same results takes, so that one knows how far a program is from it.
 
-Each input and output moves once, at the memory's peak, and all FLOPs are computed by the units of the whole chip. The
-second bound takes the program's own FLOPs; what another algorithm would save is not seen. Of products that do not fit
-on chip more has to move (Hong and Kung, 1981); that is not counted here.
+Each input and output moves once, at the memory's peak, and all FLOPs are computed by the units of the whole chip. Of
+what the data choose (tiles at addresses, weights of an expert without rows) less may have to move: a program that moves
+less is held against that. The second bound takes the FLOPs of the program; what another algorithm saves is not seen.
+Of products that do not fit on chip more has to move (Hong and Kung, 1981); that is not counted here.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def bound_of(timed: Timed, total: int = COMPUTE) -> CycleBound | None:
     if compulsory is None:
         return None
     chip = timed.hardware.memory
-    traffic = -(-compulsory * chip.interval // (chip.channels * chip.burst))
+    needed = min(compulsory, timed.off_chip_bytes)
+    traffic = -(-needed * chip.interval // (chip.channels * chip.burst))
     compute = -(-timed.flops // total)
     cycles, rules = max((traffic, "off-chip bandwidth"), (compute, "compute"))
     ratio = None if timed.cycles is None else timed.cycles / max(cycles, 1)

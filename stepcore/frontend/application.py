@@ -240,7 +240,7 @@ def _outputs(el: Elaboration, node: Node, ref: OperatorRef, params: dict[str, An
         count = el.integer(params.get(by, ref.cls.calling.defaults.get(by)))
         if count is None or count < 1:
             el.suppress_unused = True
-            if node.op is None:  # a finding says why
+            if node.op is None or count is not None:  # a finding says why, or the operator's rule does
                 return UNKNOWN
             return UnknownSequence(el.new_stream("", node.span, node.index, 0))
         if count > MAX_BRANCHES:

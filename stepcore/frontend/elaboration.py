@@ -50,7 +50,7 @@ from stepcore.ops.miscalls import Mistake, Sort, literal_kind
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.span import Embedded, Span
 from stepcore.text.wording import clipped
-from stepcore.types import Element, StreamType, as_shape, too_large
+from stepcore.types import Element, StreamType, any_size_in, as_shape, too_large
 
 # Joined values by the identities of what they join.
 Joined: TypeAlias = dict[tuple[int, int], Value]
@@ -213,6 +213,11 @@ class Elaboration(ABC):
         found = StreamType(element, as_shape(self.dialect.sizes(sizes)))
         if problem := too_large(found):
             self.report("STEP221", node, f"this stream has {problem}")
+            return None
+        if unbound := any_size_in(found):
+            bare = unbound[1:]
+            text = f"{unbound} is any size, which only the types of functions have"
+            self.report("STEP226", node, text, f'write a symbol, or step.dyn("{bare}") for one that only a run knows')
             return None
         if [size for size in found.shape if size.is_open]:
             from stepcore.open_types.rules import at_home, outermost_fault  # most types have static sizes

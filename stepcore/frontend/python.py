@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
@@ -21,6 +21,7 @@ from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.source import dotted, node_span
 from stepcore.frontend import advice, calls, functions
 from stepcore.frontend.bindings import bound_names
+from stepcore.frontend.draws import Drawn, drawn_data
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.imports import Imports
 from stepcore.frontend.state import Abandon, Frame
@@ -314,13 +315,17 @@ class _Reader:
         del self.el.diagnostics[count:]
         return value
 
-    def _assign(self, statement: ast.Assign | ast.AnnAssign, value: ast.expr) -> None:
-        is_ours = isinstance(value, ast.Call) and isinstance(self._quiet(value.func), FnClass | TypeMaker)
-        if is_ours:
+    def _valued(self, node: ast.expr) -> Value:
+        """Return the value of what is assigned, with findings where it makes a type or a function."""
+        if isinstance(node, ast.Tuple) and ast.Starred not in map(type, node.elts):
+            return tuple(map(self._valued, node.elts))  # A, B = step.Tile(...), step.Tile(...)
+        if isinstance(node, ast.Call) and isinstance(self._quiet(node.func), FnClass | TypeMaker):
             with self._aside():
-                result = self.el.evaluate(value)
-        else:
-            result = self._quiet(value)
+                return self.el.evaluate(node)
+        return self._quiet(node)
+
+    def _assign(self, statement: ast.Assign | ast.AnnAssign, value: ast.expr) -> None:
+        result = self._valued(value)
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         for target in targets:
             if isinstance(target, ast.Tuple) and isinstance(result, tuple) and len(target.elts) == len(result):
@@ -468,24 +473,25 @@ class _Reader:
             given = self._named("step.program", decorator, PROGRAM_PARAMETERS)
         functions.plain_arguments(self.el, "a program", node.args, keywords=True)
         code = block.code
-        data = self._plain(given.get("data")) if "data" in given else {}
         layouts, laid_out = self._layouts(given.get("layouts"), node)
         inputs: list[tuple[str, StreamType | None, Span]] = []
         ports: list[Port] = []
         for argument in (*node.args.posonlyargs, *node.args.args):
             stream_type, _ = self._port_type(argument, "Stream")
-            span = Span(node_span(code, argument).start, node_span(code, argument).start + len(argument.arg))
-            inputs.append((argument.arg, stream_type, span))
+            inputs.append((argument.arg, stream_type, _named_at(code, argument)))
+        memories = [(argument, *self._port_type(argument, "Param")) for argument in node.args.kwonlyargs]
+        types = {name: stream_type for name, stream_type, _ in inputs}
+        types |= {argument.arg: stream_type for argument, stream_type, _ in memories}
+        data = drawn_data(self.el, given.get("data"), types)
+        for name, stream_type, span in inputs:
             if stream_type is not None:
-                port = _port(argument.arg, stream_type, span, data, layouts.get(argument.arg))
+                port = _port(name, stream_type, span, data, layouts.get(name))
                 ports.append(self._fitting(port, given.get("layouts")))
-        parameters = []
-        for argument in node.args.kwonlyargs:
-            stream_type, written = self._port_type(argument, "Param")
-            start = node_span(code, argument).start
-            if stream_type is not None:
-                span = Span(start, start + len(argument.arg))
-                parameters.append(replace(_port(argument.arg, stream_type, span, data), written=written))
+        parameters = [
+            replace(_port(argument.arg, stream_type, _named_at(code, argument), data), written=written)
+            for argument, stream_type, written in memories
+            if stream_type is not None
+        ]
         dims = self._dims(given.get("dims"))
         drawn: tuple[DrawnSize, ...] = ()
         if "sizes" in given or any(port.type.is_open for port in ports):
@@ -805,13 +811,20 @@ def _last(node: ast.expr) -> str:
     return path[-1] if path is not None else ""
 
 
-def _port(name: str, stream_type: StreamType, span: Span, data: Value, layout: InputLayout | None = None) -> Port:
-    how = data.get(name) if isinstance(data, dict) else None
+def _named_at(code: Embedded, argument: ast.arg) -> Span:
+    """Return where the name of an argument stands."""
+    start = node_span(code, argument).start
+    return Span(start, start + len(argument.arg))
+
+
+def _port(
+    name: str, stream_type: StreamType, span: Span, data: Mapping[str, Drawn], layout: InputLayout | None = None
+) -> Port:
+    how = data.get(name)
     if isinstance(how, str):
         return Port(name, stream_type, how, span=span, layout=layout)
-    if isinstance(how, tuple) and len(how) == 2:
-        return Port(name, stream_type, None, how[0], how[1], span=span, layout=layout)
-    return Port(name, stream_type, span=span, layout=layout)
+    minimum, maximum = how or (None, None)
+    return Port(name, stream_type, None, minimum, maximum, span=span, layout=layout)
 
 
 def _laid_out(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stepcore.findings.diagnostics import Edit
-from stepcore.frontend.yaml.parts import DATA_GENERATORS
+from stepcore.frontend.draws import DATA_GENERATORS
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.cursor import word_at
 from stepcore.ide.model import Completion, Kind

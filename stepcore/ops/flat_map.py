@@ -136,7 +136,8 @@ _COUNTS: Final = Pace((Read.SPREAD,))
 
 def _lists(fn: FnLike) -> Buffer:
     """Return the type of the lists that a function gives; raise STEP209 where it gives none."""
-    if isinstance(fn.output, Buffer):
+    if isinstance(fn.output, Buffer) and fn.output.shape:
         return fn.output
     text = f"FlatMap needs a function that gives lists, and {fn.func_name} gives {fn.output}; "
-    raise RuleError("STEP209", f"{text}let its output be a buffer, or use Map", RuleSubject.param("fn"))
+    way_out = "give the buffer a size" if isinstance(fn.output, Buffer) else "let its output be a buffer"
+    raise RuleError("STEP209", f"{text}{way_out}, or use Map", RuleSubject.param("fn"))

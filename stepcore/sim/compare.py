@@ -23,10 +23,12 @@ TOLERANCES: Final[dict[torch.dtype, tuple[float, float]]] = {
 }
 
 
-def compare(results: Sequence[Sequence[Any]], references: Sequence[Sequence[Any]]) -> Comparison:
+def compare(
+    results: Sequence[Sequence[Any]], references: Sequence[Sequence[Any]], *, equal_nan: bool = False
+) -> Comparison:
     """Compare the components of each output with their references, tensors or nested lists in packed form.
 
-    NaN equals nothing, NaN included.
+    NaN equals nothing, NaN included, but for ``equal_nan``: two runs of one program are alike where both give NaN.
     """
     largest = 0.0
     failed: Comparison | None = None
@@ -41,7 +43,7 @@ def compare(results: Sequence[Sequence[Any]], references: Sequence[Sequence[Any]
             compared = _slow if isinstance(result, Tensor) and isinstance(reference, Tensor) else _lists
             error = _quick_error(result, reference) if compared is _slow else None
             if error is None:
-                one = compared(result, reference, output, component)
+                one = compared(result, reference, output, component, equal_nan)
                 error = one.max_abs_error
                 failed = failed or (None if one.ok else one)
             largest = max(largest, error)
@@ -61,7 +63,7 @@ def _quick_error(result: Tensor, reference: Tensor) -> float | None:
     return error if error <= TOLERANCES[dtype][1] else None
 
 
-def _slow(result: Tensor, reference: Tensor, output: int, component: int) -> Comparison:
+def _slow(result: Tensor, reference: Tensor, output: int, component: int, equal_nan: bool) -> Comparison:
     where = f"output {output}" + (f", component {component}" if component else "")
     if result.shape != reference.shape:
         text = f"{where} has the shape {tuple(result.shape)}, its reference {tuple(reference.shape)}"
@@ -69,7 +71,7 @@ def _slow(result: Tensor, reference: Tensor, output: int, component: int) -> Com
     if result.dtype != reference.dtype:
         return Comparison(False, math.inf, f"{where} has the dtype {result.dtype}, its reference {reference.dtype}")
     relative, absolute = TOLERANCES.get(result.dtype, (0.0, 0.0))
-    close = torch.isclose(result, reference, rtol=relative, atol=absolute)
+    close = torch.isclose(result, reference, rtol=relative, atol=absolute, equal_nan=equal_nan)
     error = _largest_error(result, reference)
     if bool(close.all()):
         return Comparison(True, error)
@@ -83,7 +85,7 @@ def _slow(result: Tensor, reference: Tensor, output: int, component: int) -> Com
     return Comparison(False, error, text, MismatchPlace(output, component, index, expected, got))
 
 
-def _lists(result: Any, reference: Any, output: int, component: int) -> Comparison:
+def _lists(result: Any, reference: Any, output: int, component: int, equal_nan: bool) -> Comparison:
     """Compare results with ragged sizes: first how long their lists are, then what stands in them."""
     from stepcore.sim.lengths import place_of  # only programs of generation 2 have such results
     from stepcore.sim.nested import as_lists, unlike
@@ -96,7 +98,7 @@ def _lists(result: Any, reference: Any, output: int, component: int) -> Comparis
         return Comparison(False, math.inf, f"{where} {text}")
     if not result.values.numel():  # nothing says of what the empty lists of a reference would be
         return Comparison(True, 0.0)
-    found = _slow(result.values, reference.values.reshape(result.values.shape), output, component)
+    found = _slow(result.values, reference.values.reshape(result.values.shape), output, component, equal_nan)
     if found.mismatch is None:
         return found
     first, *inner = found.mismatch.index

@@ -369,7 +369,7 @@ class Session:
         before = self.order
         self.order = ArrivalOrder({} if before is None else before.decided, nodes)
         try:
-            found = compare(self._run(graph, self.world, keep=False).outputs, outputs)
+            found = compare(self._run(graph, self.world, keep=False).outputs, outputs, equal_nan=True)
         except SimError as error:
             if about(error.code).outcome is Outcome.OUT_OF_MEMORY:
                 return ""

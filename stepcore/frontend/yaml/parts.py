@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from stepcore.findings.diagnostics import Related
 from stepcore.findings.near import nearest
 from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.frontend.draws import bounds_fault, generator_fault
 from stepcore.frontend.yaml.fields import Fields, Schema
 from stepcore.frontend.yaml.nodes import ListNode, MapNode, Node, ScalarNode
 from stepcore.graph.ir import OutputPort, Port, whole_port
@@ -18,14 +19,10 @@ from stepcore.text.span import Embedded, Span
 from stepcore.text.wording import clipped
 from stepcore.types import (
     MEMORY_RULE,
-    Buffer,
     Element,
-    Multihot,
     Scalar,
-    Single,
     StreamType,
     components,
-    dtype_of,
     shape_text,
     too_large,
 )
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
     from stepcore.open_types.drawn import DrawnSize
 
 L = TypeVar("L")
-DATA_GENERATORS: Final = ("torch.rand", "torch.randn", "torch.ones", "binary")
 INPUT_SCHEMA: Final = Schema("an input", ("name", "dtype", "dims"), ("data_gen", "min", "max", "layout"))
 PARAMETER_SCHEMA: Final = Schema("a parameter", ("name", "dtype", "dims"), ("data_gen", "from", "layout", "written"))
 OUTPUT_SCHEMA: Final = Schema("an output", ("name", "dtype", "dims"), ("data_transform", "layout", "memory"))
@@ -188,7 +184,9 @@ def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
     data_gen = _data_gen(fields, found.get("data_gen"))
     minimum = fields.integer(found["min"], "min") if "min" in found else None
     maximum = fields.integer(found["max"], "max") if "max" in found else None
-    _check_bounds(fields, found, stream, (minimum, maximum))
+    refused = bounds_fault(None if stream is _UNKNOWN_TYPE else stream, (minimum, maximum))
+    if refused is not None:
+        fields.report("STEP907", found[refused[0]].span, refused[1])
     if name is None:
         return None
     written = fields.flag(found.get("written"), "written")
@@ -247,42 +245,10 @@ def _data_gen(fields: Fields, node: Node | None) -> str | None:
     if node is None or _is_null(node):
         return None
     value = fields.text(node, "data_gen")
-    if value is None or value in DATA_GENERATORS:
+    if value is None or not generator_fault(value):
         return value
-    short = {name.removeprefix("torch."): name for name in DATA_GENERATORS}
-    near = nearest(value.partition("(")[0].rpartition(".")[2], short, 1, 0.75, closed=True)
-    advice = f"; did you mean {short[near[0]]}?" if near else ""
-    fields.report("STEP907", node.span, f"data_gen is one of {', '.join(DATA_GENERATORS)}, not {value!r}{advice}")
+    fields.report("STEP907", node.span, f"data_gen is {generator_fault(value)}")
     return None
-
-
-def _check_bounds(
-    fields: Fields, found: dict[str, Node], stream: StreamType, bounds: tuple[int | None, int | None]
-) -> None:
-    """``min`` and ``max`` bound the ones of a selector, and whole numbers that are drawn."""
-    minimum, maximum = bounds
-    if minimum is None and maximum is None:
-        return
-    parts = [] if stream is _UNKNOWN_TYPE else components(stream.element)
-    if parts and all(map(_is_whole, parts)):
-        if maximum is not None and maximum < (minimum or 0):
-            fields.report("STEP907", found["max"].span, "max cannot be less than min (0 where there is none)")
-    elif parts and not any(map(_is_selector, parts)):
-        span = found["max" if minimum is None else "min"].span
-        text = "min and max bound how many ones a selector has, or whole numbers; this is no Multihot and no integer"
-        fields.report("STEP907", span, text)
-    elif minimum is not None and minimum < 0:
-        fields.report("STEP907", found["min"].span, "min cannot be negative")
-    elif maximum is not None and maximum < (minimum or 0):
-        fields.report("STEP907", found["max"].span, "max cannot be less than min or zero")
-
-
-def _is_whole(element: Single) -> bool:
-    return not _is_selector(element) and dtype_of(element).startswith("int")
-
-
-def _is_selector(element: Element) -> bool:
-    return isinstance(element, Multihot) or (isinstance(element, Buffer) and isinstance(element.element, Multihot))
 
 
 def _output(declared: Declared, node: Node, parameters: Mapping[str, Port]) -> OutputPort | None:
