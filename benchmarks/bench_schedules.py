@@ -24,9 +24,12 @@ _KERNELS: Final[tuple[tuple[str, dict[str, int]], ...]] = (
     ("swiglu", {"B": 64, "D": 256, "F": 512}),
     ("swiglu", {"B": 64, "D": 2048, "F": 768}),
     ("attention", {"M": 1024, "L": 1024, "D": 128}),
+    ("causal", {"M": 1024, "D": 128}),
     ("rms_linear", {"M": 256, "K": 2048, "N": 2048}),
     ("layernorm", {"M": 4096, "N": 1024}),
     ("softmax", {"M": 1024, "N": 4096}),
+    ("cross_entropy", {"M": 1024, "V": 32_000}),
+    ("recurrence", {"T": 1024, "D": 512}),
     ("rope", {"S": 1024, "H": 32, "D": 64}),
 )
 

@@ -16,7 +16,9 @@ from stepagents.cli.synth_function import FunctionOptions, run_functions
 from stepagents.schedules.deliver import delivered
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.search import ScheduleOptions, schedules
+from stepagents.torchfn.checks import make_checks
 from stepagents.torchfn.dims import completed, partly
+from stepagents.torchfn.informed import informed
 from stepagents.torchfn.target import Target, find_target
 from stepagents.torchfn.trace import trace
 from stepagents.traced.graph import TracedFunction
@@ -26,6 +28,7 @@ from stepcore.graph.ir import ProgramSpec
 from stepcore.printing.task import task_to_yaml
 from stepcore.sim.functional import Session
 from stepcore.timing.hardware import PRESETS
+from stepcore.types import Scalar
 from test_torchfn_synth import job
 
 SOURCE = """\
@@ -53,6 +56,15 @@ def attention(q, k, v):  # stepsmith: q[M, K], k[N, K], v[N, K]
     return torch.softmax(q @ k.T / q.shape[-1] ** 0.5, -1) @ v
 
 
+def causal(q, k, v):  # stepsmith: q[M, K], k[M, K], v[M, K]
+    future = torch.tril(torch.ones(q.shape[0], q.shape[0])) == 0
+    return torch.softmax((q @ k.T).masked_fill(future, float("-inf")), -1) @ v
+
+
+def heads(q, k, v):  # stepsmith: q[B, M, K], k[B, M, K], v[B, M, K]
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
 def normed(x, g, w):  # stepsmith: x[M, K], g[K], w[K, N]
     scale = torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6)
     return (x * scale * g) @ w
@@ -75,15 +87,51 @@ def gelu(x, b):  # stepsmith: x[M, N], b[N]
     return F.gelu(x + b)
 
 
-def total(x):  # stepsmith: x[M, N]
-    return x.sum()
+def crossed(x, t):  # stepsmith: x[M, N], t[M] int64
+    return F.cross_entropy(x, t)
+
+
+def distance(x, y):  # stepsmith: x[B, M, N], y[B, M, N]
+    return ((x - y) ** 2).mean() + x.sum()
+
+
+def row_sums(x, w):  # stepsmith: x[M, N], w[M]
+    return (x * x).sum(-1) * w
+
+
+def largest(x):  # stepsmith: x[N]
+    return torch.tanh(x.amax())
+
+
+def gated(x, g):  # stepsmith: x[M, N], g[M, N]
+    h = torch.zeros_like(x[0])
+    out = torch.empty_like(x)
+    for t in range(x.shape[0]):
+        a = torch.sigmoid(g[t])
+        h = a * h + (1 - a) * x[t]
+        out[t] = h
+    return F.silu(out) * x
+
+
+def leaky(x, decay):  # stepsmith: x[M, N], decay[N]
+    h, c, out = torch.zeros(x.shape[1]), torch.ones(x.shape[1]), []
+    for t in range(x.shape[0]):
+        h = decay * h + torch.exp(-x[t] * x[t])
+        c = c * 0.5 + h
+        out.append(torch.tanh(c) + x[t])
+    return torch.stack(out)
+
+
+def one_number(x):  # stepsmith: x[M, N]
+    return torch.cumsum(x, 0)[-1, -1]
 
 
 def sorted_rows(x):  # stepsmith: x[M, N]
     return torch.cumsum(x * 2, -1)
 """
 FAMILIES = (
-    "product", "linear", "batched", "swiglu", "attention", "normed", "softmax", "layer_norm", "rotary", "gelu",
+    "product", "linear", "batched", "swiglu", "attention", "causal", "heads",
+    "normed", "softmax", "layer_norm", "rotary", "gelu", "crossed", "distance", "row_sums", "largest", "gated", "leaky",
 )  # fmt: skip
 PAPER = PRESETS["paper"]
 
@@ -100,7 +148,9 @@ def traced(path: Path, name: str, sizes: dict[str, int]) -> tuple[Target, Traced
     asked = {
         symbol: size for symbol, size in sizes.items() if symbol in target.text.split(f"def {name}(")[1].split("\n")[0]
     }
-    return target, trace(target, completed(target, partly(target, [], asked)))
+    found = trace(target, completed(target, partly(target, [], asked)))
+    has_numbers = any(item.dtype == "int64" for item in found.inputs)
+    return target, informed(found, make_checks(found, 1)) if has_numbers else found
 
 
 def best(found: TracedFunction) -> Tiled:
@@ -130,7 +180,10 @@ def oracle_task(program: Tiled) -> OracleTask:
 
 
 def drawn(program: Tiled) -> ProgramSpec:
-    ports = tuple(replace(port, data_gen="torch.randn") for port in program.spec.parameters)
+    real = Scalar("fp32")
+    ports = tuple(
+        replace(port, data_gen="torch.randn") if port.type.element == real else port for port in program.spec.parameters
+    )
     return replace(program.spec, parameters=ports)
 
 
@@ -141,6 +194,8 @@ def drawn(program: Tiled) -> ProgramSpec:
         ("softmax", {"M": 512, "N": 512}, 1.3),
         ("attention", {"M": 256, "K": 64, "N": 256}, 2.5),
         ("swiglu", {"M": 64, "K": 256, "N": 512}, 1.5),
+        ("crossed", {"M": 64, "N": 4096}, 1.5),
+        ("gated", {"M": 128, "N": 512}, 1.8),
     ],
 )
 def test_the_best_schedule_is_near_the_bound(source: Path, name: str, sizes: dict[str, int], most: float) -> None:
@@ -165,9 +220,9 @@ def test_the_file_is_for_reading(source: Path) -> None:
 
 
 def test_what_has_no_tiles_is_told_with_the_way_out(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = run_functions([f"{source}::sorted_rows", f"{source}::total"], FunctionOptions(emit="tiled", dims={}))
+    code = run_functions([f"{source}::sorted_rows", f"{source}::one_number"], FunctionOptions(emit="tiled", dims={}))
     shown = capsys.readouterr().out
     assert code == 1
     line = SOURCE.splitlines().index("    return torch.cumsum(x * 2, -1)") + 1
     assert f"functions.py:{line}: cumsum: cumsum has no form over tiles yet; --emit scalar writes" in shown
-    assert "its result has less than two dimensions" in shown
+    assert "its result is one number, and no total of a tensor" in shown

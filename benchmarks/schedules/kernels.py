@@ -39,3 +39,23 @@ def bgemm(a, b):  # stepsmith: a[B, M, K], b[B, K, N]
 def rope(x, cos, sin):  # stepsmith: x[S, H, 2*D], cos[S, 2*D], sin[S, 2*D]
     a, b = x.chunk(2, -1)
     return x * cos[:, None] + torch.cat((-b, a), -1) * sin[:, None]
+
+
+def causal(q, k, v):  # stepsmith: q[M, D], k[M, D], v[M, D]
+    scores = q @ k.T / q.shape[-1] ** 0.5
+    future = torch.tril(torch.ones(q.shape[0], q.shape[0])) == 0
+    return torch.softmax(scores.masked_fill(future, float("-inf")), -1) @ v
+
+
+def cross_entropy(logits, target):  # stepsmith: logits[M, V], target[M] int64
+    return F.cross_entropy(logits, target)
+
+
+def recurrence(x, gate):  # stepsmith: x[T, D], gate[T, D]
+    state = torch.zeros_like(x[0])
+    states = torch.empty_like(x)
+    for t in range(x.shape[0]):
+        keep = torch.sigmoid(gate[t])
+        state = keep * state + (1 - keep) * x[t]
+        states[t] = state
+    return states

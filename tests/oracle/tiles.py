@@ -29,6 +29,11 @@ def _cuts(tensor: torch.Tensor, rows: int, columns: int) -> list[torch.Tensor]:
     return tiles
 
 
+def _scalar(tensor: torch.Tensor) -> Scalar:
+    """The element type of a tensor in memory."""
+    return Scalar({torch.int64: "int64", torch.int32: "int32", torch.bool: "bool"}.get(tensor.dtype, "fp32"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class LinearOffChipLoad(Operator):
     """Tiles of a tensor at the places of an affine read, once, or for each element of a reference."""
@@ -50,7 +55,7 @@ class LinearOffChipLoad(Operator):
         around = () if inputs == () else single(inputs).sizes
         times = 1 if inputs == () else len(single(inputs).items)
         items: list[Item] = [(tiles[place],) for _ in range(times) for place in places]
-        return Stream(sizes + around, Tile(Scalar(), (rows, columns)), items)
+        return Stream(sizes + around, Tile(_scalar(self.tensor), (rows, columns)), items)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +86,7 @@ class RandomOffChipLoad(Operator):
         rows, columns = self.tile
         tiles, stream = _cuts(self.tensor, rows, columns), single(inputs)
         items: list[Item] = [(tiles[_address(item, len(tiles))].clone(),) for item in stream.items]
-        return Stream(stream.sizes, Tile(Scalar(), (rows, columns)), items)
+        return Stream(stream.sizes, Tile(_scalar(self.tensor), (rows, columns)), items)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,6 +123,7 @@ class _Job:
         """Return what came of the schedules; those of a model or a search are not asked for."""
         self._tell("trace")
         traced = trace(self._target, description, self._guard)
+        traced = informed(traced, self._checks(traced))
         tiled = TiledOrder(traced, self._target, self._folder, self._request, self._tell, self._seed)
         with self._guard.quiet():
             found = tiled_result(tiled)

@@ -1,7 +1,7 @@
 """A schedule's program as a Python file beside the user's function, verified as it stands.
 
 What is small enough is verified whole, at the sizes that were asked for and at smaller ones; what is not, at the
-smallest that the schedule holds for.
+smallest that the schedule holds for, and in slices: one size as it was asked for, the others as small as they can be.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction
 
 WHOLE_FLOPS: Final = 1 << 33  # of a run that verifies a program at the sizes that were asked for
-WHOLE_NUMBERS: Final = 1 << 26  # in its memory
+WHOLE_NUMBERS: Final = 3 << 23  # in its memory
 _FREE: Final = 24  # a size that no tile cuts, where a run at the asked one would be long
 
 
@@ -61,14 +61,26 @@ def delivered(traced: TracedFunction, target: Target, program: Tiled, folder: Pa
 
 
 def checked_sizes(program: Tiled) -> list[Mapping[str, int]]:
-    """Return the sizes at which a program is run: the smallest that it holds for, and its own where that is no work."""
+    """Return the sizes at which a program is run: the smallest that it holds for, and its own where that is no work.
+
+    Where that is too much, each size that it was asked for is run with the others as small as they can be.
+    """
     own = dict(program.spec.defaults)
     least = {name: min(size, program.multiples.get(name, min(size, _FREE))) for name, size in own.items()}
-    numbers = sum(prod(size.bind(own) for size in port.type.shape) for port in program.spec.parameters)
-    found: list[Mapping[str, int]] = [least] if _holds(program, least) else []
-    if own not in found and (not found or (program.costs.flops <= WHOLE_FLOPS and numbers <= WHOLE_NUMBERS)):
-        found.append(own)
-    return found
+    if not _holds(program, least):
+        return [own]
+    if _is_little(program, own):
+        return [least] if own == least else [least, own]
+    slices = [{**least, name: size} for name, size in own.items() if size != least[name]]
+    return [least, *(each for each in slices if _is_little(program, each))]
+
+
+def _is_little(program: Tiled, sizes: Mapping[str, int]) -> bool:
+    """Whether a run at ``sizes`` is little work; FLOPs are taken to follow each size that the function has."""
+    own = dict(program.spec.defaults)
+    flops = program.costs.flops * prod(sizes[name] / own[name] for name in own)
+    numbers = sum(prod(size.bind(sizes) for size in port.type.shape) for port in program.spec.parameters)
+    return flops <= WHOLE_FLOPS and numbers <= WHOLE_NUMBERS
 
 
 def _holds(program: Tiled, sizes: Mapping[str, int]) -> bool:
@@ -85,6 +97,8 @@ def python_text(traced: TracedFunction, target: Target, program: Tiled, folder: 
     ranks = {item.name: len(item.dims) for item in traced.inputs}
     given = [port.name for port in program.spec.parameters]
     rows = [name for name in given if ranks.get(name) == 1]
-    own = own_reference(traced, target, given, folder, rows)
+    rank = len(traced.outputs[0].dims)
+    shaped = "" if rank > 1 else f".reshape(1, {'-1' if rank else 1})"  # one row, as it lies in memory
+    own = own_reference(traced, target, given, folder, rows, shaped)
     impl = commented(target, Emitted(program.spec, program.impl), margin=4)
     return spec_to_python(program.spec, impl, own=own)

@@ -19,12 +19,13 @@ from stepagents.schedules.writer import Family, Lanes, Loops, Writer, lane_count
 from stepagents.traced.graph import opname
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
-from stepcore.types import STuple, Tile
+from stepcore.types import Scalar, STuple, Tile
 
 if TYPE_CHECKING:
     from torch.fx import Node
 
 _MINUS_INFINITY: Final = float("-inf")
+_LEAST: Final = -3e38  # of the largest score: with it a block that is masked whole has weights of 0
 _VIEWS: Final = frozenset({"view", "expand", "clone", "alias", "detach"})
 
 
@@ -50,7 +51,7 @@ def write_rows(writer: Writer, plan: Scheduled) -> None:
     result = body.of(plan.result)
     lanes = writer.live("b", "r")
     streams = [writer.load(part, plan.outer, lanes) for part in body.inputs]
-    unit = _unit(writer, plan.outer, lanes, body, body.inputs, plan.result)
+    unit = unit_of(writer, plan.outer, lanes, body, body.inputs, plan.result)
     writer.said(plan.result.node)
     call = writer.mapped("rows", body, plan.result, result, unit)
     _store(writer, plan, f"{call}.apply({tuple_text([each.text() for each in streams])})", lanes)
@@ -98,7 +99,8 @@ def write_chain(writer: Writer, plan: Scheduled) -> None:
     streams = dict(zip(firsts, _resident(writer, firsts, loops, ("b", "r", "f")), strict=True))
     shared = _hidden(writer, inner, hidden, value, streams, loops)
     lanes = writer.live("b", "r", "c")
-    stream = _contracted(writer, products[0], right, shared, loops, online=soft is not None)
+    masks = any(part.is_position for part in inner.inputs)
+    stream = _contracted(writer, products[0], right, shared, loops, online=soft is not None, masks=masks)
     if soft is not None:
         if len(body.inputs) > 1 or body.lines or result != "input[0]":
             raise NoSchedule("something is computed behind attention", plan.result.node)
@@ -133,9 +135,9 @@ def _streamed(writer: Writer, plan: Scheduled, products: Sequence[TilePart]) -> 
         body, text = bodies[product]
         depth = writer.blocks.sizes["k"].bind(writer.blocks.bound)
         flops = body.flops + 2 * depth * writer.elements(product)
-        unit = replace(_unit(writer, loops, lanes, body, body.inputs, None), flops=flops)
+        unit = replace(unit_of(writer, loops, lanes, body, body.inputs, None), flops=flops)
         writer.costs.kept += unit.units * (unit.reads[-1] + 4 * writer.elements(product))
-        types = [writer.tile_type(part) for part in body.inputs]
+        types = [writer.element(part) for part in body.inputs]
         lines = "\n".join([*body.lines, text])
         call = writer.function("product", types, writer.tile_type(product), lines, unit, (0.0,))
         writer.said(product.node)
@@ -169,10 +171,10 @@ def _resident(
         streams = [_next(*kept[left])]
         streams += [writer.load(part, loops, lanes).text() for part in body.inputs[1:]]
         body.flops += 2 * writer.blocks.numbers(left)[1] * writer.elements(product)
-        unit = _unit(writer, loops, lanes, body, body.inputs[1:], product if goes_out else None)
+        unit = unit_of(writer, loops, lanes, body, body.inputs[1:], product if goes_out else None)
         writer.costs.kept += unit.units * sum(unit.reads)
         writer.said(product.node)
-        types = [writer.tile_type(part) for part in body.inputs]
+        types = [writer.element(part) for part in body.inputs]
         text = "\n".join([*body.lines, f"return [input[0] @ {_factor(second)}]"])
         call = writer.function("product", types, writer.tile_type(product), text, unit).format("")
         result.append(f"step.Map({call}).apply({tuple_text(streams)})")
@@ -191,7 +193,7 @@ def _kept_rows(writer: Writer, left: TilePart, loops: Loops, lanes: Lanes, uses:
     name = left.node.name
     if not (len(body.inputs) == 1 and value == "input[0]"):
         writer.said(left.node)
-        unit = _unit(writer, outer, own, body, body.inputs, None)
+        unit = unit_of(writer, outer, own, body, body.inputs, None)
         text = f"{writer.mapped(name, body, left, value, unit)}.apply({text})"
     count = writer.loop(loops[0][0], loops[0][1])
     rows, columns = writer.blocks.numbers(left)
@@ -220,7 +222,7 @@ def _hidden(
     given = [streams[each] if each.bare else writer.load(each, loops, lanes).text() for each in body.inputs]
     text = given[0]
     if not (len(given) == 1 and value == "input[0]"):
-        unit = _unit(writer, loops, lanes, body, others, None)
+        unit = unit_of(writer, loops, lanes, body, others, None)
         writer.said(part.node)
         text = f"{writer.mapped('between', body, part, value, unit)}.apply({tuple_text(given)})"
     own = writer.live("b", "r")
@@ -241,7 +243,7 @@ def _hidden(
 
 
 def _contracted(
-    writer: Writer, product: TilePart, right: TilePart, hidden: Family, loops: Loops, *, online: bool
+    writer: Writer, product: TilePart, right: TilePart, hidden: Family, loops: Loops, *, online: bool, masks: bool
 ) -> str:
     """Write the fold of the last product over the blocks between the products."""
     lanes = writer.live("b", "r", "c")
@@ -257,9 +259,9 @@ def _contracted(
     rows, columns = writer.blocks.numbers(product)
     depth = wide.blocks.sizes["f"].bind(blocks.bound)
     flops = body.flops + 2 * rows * columns * depth + (rows * depth * 7 if online else 0)
-    unit = replace(_unit(wide, loops, lanes, body, body.inputs[1:], None), flops=flops)
+    unit = replace(unit_of(wide, loops, lanes, body, body.inputs[1:], None), flops=flops)
     writer.costs.kept += unit.units * (sum(unit.reads) + 4 * rows * columns)
-    tiles = [Tile("fp32", (wide.blocks.tile(product)[0], wide.blocks.sizes["f"]))]
+    tiles: list[Tile | Scalar] = [Tile("fp32", (wide.blocks.tile(product)[0], wide.blocks.sizes["f"]))]
     tiles += [wide.tile_type(part) for part in body.inputs[1:]]
     total = writer.tile_type(product)
     writer.said(product.node)
@@ -268,8 +270,9 @@ def _contracted(
         call = writer.function("contract", tiles, total, text, unit, (0.0,))
     else:
         column = Tile("fp32", (total.shape[0], 1))
+        top = "torch.maximum(state[0], torch.amax(input[0], 1, keepdim=True))"
         lines = [
-            "top = torch.maximum(state[0], torch.amax(input[0], 1, keepdim=True))",
+            f"top = {f'torch.clamp({top}, min={_LEAST})' if masks else top}",
             "old = torch.exp(state[0] - top)", "weight = torch.exp(input[0] - top)",
             "total = state[1] * old + torch.sum(weight, 1, keepdim=True)", *body.lines,
             f"return [top, total, state[2] * old + weight @ {_factor(second)}]",
@@ -297,7 +300,7 @@ def _finished(
     text = streams[0]
     if not bare:
         others = [part for part in body.inputs if not part.bare]
-        unit = _unit(writer, loops, lanes, body, others, plan.result)
+        unit = unit_of(writer, loops, lanes, body, others, plan.result)
         writer.said(plan.result.node)
         text = f"{writer.mapped('finish', body, plan.result, result, unit)}.apply({tuple_text(streams)})"
     _store(writer, plan, text, lanes)
@@ -343,10 +346,10 @@ def _column(writer: Writer, part: TilePart) -> Tile:
     return Tile("fp32", (writer.blocks.tile(part)[0], 1))
 
 
-def _unit(
+def unit_of(
     writer: Writer, loops: Loops, lanes: Lanes, body: TileBody, read: Sequence[TilePart], written: TilePart | None
 ) -> UnitCost:
     """Return what units cost that read ``read`` from memory in each call, and write ``written`` to it."""
-    reads = tuple(4 * writer.elements(part) for part in read)
+    reads = tuple(writer.bytes_of(part) for part in read if not part.is_position)
     writes = 4 * writer.elements(written) if written is not None else 0
     return UnitCost(lane_count(lanes), writer.rounds_of(loops), body.flops, reads, writes)

@@ -11,9 +11,9 @@ dimension is a row.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from stepagents.traced.graph import first_dims
+from stepagents.traced.graph import first_dims, opname
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 
@@ -43,6 +43,11 @@ class TilePart(Record):
     bare: bool = False
 
     @property
+    def is_position(self) -> bool:
+        """Whether it is where a block lies along a dimension that is cut: a number, which no memory holds."""
+        return opname(self.node) == "arange" and self.labels != (WHOLE,)
+
+    @property
     def matrix(self) -> Labels:
         """The labels of rows and columns of its tile."""
         return (WHOLE, WHOLE, *self.labels)[-2:]
@@ -56,6 +61,23 @@ class TilePart(Record):
 def shape_of(node: Node) -> tuple[Dim, ...]:
     """Return the sizes of a node's first result, outermost first."""
     return first_dims(node)
+
+
+_SCALARS: Final = {"torch.float32": "fp32", "torch.int64": "int64", "torch.bool": "bool"}
+
+
+def scalar_of(node: Node) -> str:
+    """Return the element type of a node's result.
+
+    Raises:
+        NoSchedule: tiles of it have no type here.
+    """
+    value: Any = node.meta["val"]
+    given = value[0] if isinstance(value, tuple) else value
+    found = _SCALARS.get(str(given.dtype))
+    if found is None:
+        raise NoSchedule(f"{node.name} is of {str(given.dtype).removeprefix('torch.')}", node)
+    return found
 
 
 class Blocks:

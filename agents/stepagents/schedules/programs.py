@@ -23,7 +23,7 @@ from stepcore.timing.hardware import Hardware
 from stepcore.types import Scalar, StreamType
 
 if TYPE_CHECKING:
-    from stepagents.traced.graph import TracedFunction
+    from stepagents.traced.graph import TracedFunction, TracedInput
 
 _NORMAL: Final = "torch.randn"  # how data are drawn where nothing is said
 
@@ -67,11 +67,7 @@ def tiled(
     """Return what ``writer`` has written as a program."""
     impl = writer.text(writer.costs.dispatch(chip))
     read = {item.name for item in traced.inputs if f"tensor={item.name}," in impl}
-    ports = [
-        Port(item.name, _memory_type(item.dims), None if item.data_gen == _NORMAL else item.data_gen)
-        for item in traced.inputs
-        if item.name in read
-    ]
+    ports = [_port(item) for item in traced.inputs if item.name in read]
     out = _memory_type(result)
     symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bound)))
     named = {symbol for port in ports for size in port.type.shape for symbol in size.symbols()}
@@ -87,10 +83,18 @@ def tiled(
     return Tiled(spec, impl, writer.costs, schedule, dict(writer.divisors), _estimated(writer))
 
 
-def _memory_type(dims: tuple[Dim, ...]) -> StreamType:
+def _port(item: TracedInput) -> Port:
+    """Return a tensor of the user's as a parameter; whole numbers are drawn below what the checks found out."""
+    memory = _memory_type(item.dims, item.dtype)
+    if item.dtype != "fp32":
+        return Port(item.name, memory, maximum=None if item.below is None else item.below - 1)
+    return Port(item.name, memory, None if item.data_gen == _NORMAL else item.data_gen)
+
+
+def _memory_type(dims: tuple[Dim, ...], scalar: str = "fp32") -> StreamType:
     """Return the type of a tensor in memory; one of one dimension is a matrix of one row."""
-    shape = tuple(reversed(dims)) if len(dims) > 1 else (*dims, Dim.of(1))
-    return StreamType(Scalar("fp32"), shape)
+    shape = tuple(reversed(dims)) if len(dims) > 1 else (*dims, Dim.of(1), Dim.of(1))[:2]
+    return StreamType(Scalar(scalar), shape)
 
 
 def _estimated(writer: Writer) -> int:

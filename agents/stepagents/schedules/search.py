@@ -15,7 +15,9 @@ from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.forms import Scheduled, write_chain, write_product, write_rows
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, tiled
+from stepagents.schedules.scans import is_recurrence, write_scan
 from stepagents.schedules.tile_ops import PRODUCTS, TileBody, factors
+from stepagents.schedules.totals import is_total, labels_of, operand, write_totals
 from stepagents.schedules.writer import Loops, ProgramLane, Writer
 from stepagents.traced.graph import line_of, opname
 from stepcore.costs.metrics import measure
@@ -38,8 +40,14 @@ _DEPTHS: Final = (32, 128)  # of tiles of a contracted dimension that is cut
 _FLUID: Final = 8  # schedules that the fluid engine times
 _EXACT: Final = 2
 _STEPS: Final = 20_000_000  # of units, in one timing
-_NAMES: Final = {"r": "TM", "c": "TN", "k": "TK", "f": "TF"}
-_FORMS: Final = {"rows": write_rows, "product": write_product, "chain": write_chain}
+_NAMES: Final = {"r": "TM", "c": "TN", "k": "TK", "f": "TF", "t": "TT"}
+_FORMS: Final = {
+    "rows": write_rows,
+    "product": write_product,
+    "chain": write_chain,
+    "totals": write_totals,
+    "scan": write_scan,
+}
 
 
 class Schedule(Record):
@@ -148,7 +156,11 @@ def _timed(
     """Return programs with their cycles, the fewest first; what does not fit or stops is left out."""
     found: list[tuple[int, int, Tiled]] = []
     for number, program in enumerate(programs):
-        checked = program.checked
+        try:
+            checked = program.checked
+        except NoSchedule as error:
+            problems.append(str(error))
+            continue
         kept = measure(checked.spec, checked.typed).on_chip.value
         if kept is None or kept > options.capacity:
             problems.append(f"its tiles need {kept} bytes on chip, of {options.capacity}")
@@ -181,19 +193,26 @@ class _Space:
         if self._node.op == "placeholder":
             raise NoSchedule("it computes nothing")
         self._dims = shape_of(self._node)
-        if len(self._dims) < 2:
-            raise NoSchedule("its result has less than two dimensions", self._node)
+        self._looped = self._dims or self._folded_whole()
         held = next((item for item in traced.inputs if item.kind == "constant"), None)
         if held is not None:
             raise NoSchedule(f"it holds a tensor itself ({held.name}), which would have to be passed", self._node)
-        wrong = next((item for item in traced.inputs if item.dtype != "fp32"), None)
-        if wrong is not None or output.dtype != "fp32":
-            name = wrong.name if wrong is not None else output.node
-            raise NoSchedule(f"{name} is not of fp32", self._node)
+        if output.dtype != "fp32":
+            raise NoSchedule(f"{output.node} is not of fp32", self._node)
+        anchor = next((item for item in traced.inputs if item.dims and item.dtype == "fp32"), None)
+        if anchor is None:
+            raise NoSchedule("it has no tensor of fp32", self._node)
+        self._anchor = anchor.name
 
     def points(self) -> Iterator[Schedule]:
         """Yield all schedules, those of a form that does not fit as well."""
-        products = self._products()
+        if not self._dims:
+            yield from self._row_points("totals")
+            return
+        if len(self._dims) == 2 and any(is_recurrence(node) for node in self._behind()):
+            yield from self._scan_points()
+            return
+        products = self._products() if len(self._dims) > 1 else []
         if products:
             yield from self._product_points(products[0])
         if len(products) > 1:
@@ -207,11 +226,25 @@ class _Space:
             NoSchedule: it does not fit the function or its sizes.
         """
         traced = self._traced
-        taken = {"step", "torch", "tile", "input", "state", "i", "j", "h", *_NAMES.values(), *self._bound}
+        taken = {
+            "step",
+            "torch",
+            "tile",
+            "place",
+            "here",
+            "total",
+            "input",
+            "state",
+            "i",
+            "j",
+            "h",
+            *_NAMES.values(),
+            *self._bound,
+        }
         taken |= {item.name for item in traced.inputs}
         taken |= {traced.name, f"{traced.name}_reference", f"torch_{traced.name}", "Annotated", "range", "tuple"}
         memory = fresh_name("result", taken)
-        sizes = {"b": Dim.of(1), **{label: Dim.of(size) for label, size in point.blocks.items()}}
+        sizes = {"b": Dim.of(1), "1": Dim.of(1), **{label: Dim.of(size) for label, size in point.blocks.items()}}
         lanes = {lane.label: lane for lane in point.lanes}
         texts = {label: str(size) for label, size in point.blocks.items()}
         across = lanes["c"].count if "c" in lanes else 1
@@ -220,7 +253,7 @@ class _Space:
             texts["c"] = f"{self._dims[-1]} // {across}"
         blocks = Blocks(sizes, self._bound)
         names = {label: _NAMES[label] for label in texts}
-        writer = Writer(blocks, lanes, taken, names, self._options.chip.memory.burst)
+        writer = Writer(blocks, lanes, taken, names, self._options.chip.memory.burst, self._anchor)
         labels = self._labels(sizes)
         folded = None
         if point.folded:
@@ -235,13 +268,21 @@ class _Space:
 
     def _labels(self, sizes: Mapping[str, Dim]) -> tuple[str, ...]:
         rank = len(self._dims)
+        if "t" in sizes:
+            return ("t", "c")
+        if rank < 2:
+            return ("r",) * rank
         return ("b",) * (rank - 2) + tuple(label if label in sizes else WHOLE for label in ("r", "c"))
 
     def _outer(self, point: Schedule, labels: tuple[str, ...]) -> Loops:
-        dims = self._dims
+        dims = self._looped
         loops: list[tuple[str, Dim]] = []
+        if point.form == "totals":
+            labels = labels_of(len(dims))
         if labels[-1] == "c" and point.form != "chain":
             loops.append(("c", dims[-1]))
+        if "t" in labels:
+            loops.insert(0, ("t", dims[-2]))
         if "r" in labels:
             loops.append(("r", dims[labels.index("r")]))
         if "b" in labels:
@@ -250,18 +291,19 @@ class _Space:
 
     def _products(self) -> list[Node]:
         """Return the last products on the way to the result, then those behind them."""
-        found: list[Node] = []
+        return [node for node in self._behind() if opname(node) in PRODUCTS]
+
+    def _behind(self) -> Iterator[Node]:
+        """Yield the result's node and those that it depends on, nearest first."""
         stack = [self._node]
         seen = {self._node}
         while stack:
             node = stack.pop(0)
-            if opname(node) in PRODUCTS:
-                found.append(node)
+            yield node
             for other in node.all_input_nodes:
                 if other not in seen:
                     seen.add(other)
                     stack.append(other)
-        return found
 
     def _folded(self, label: str, labels: tuple[str, ...]) -> Dim:
         body = TileBody(Blocks({}, self._bound), cuts_products=True)
@@ -276,19 +318,38 @@ class _Space:
 
     def _lane_choices(self, *, most: int = _MOST_LANES) -> Iterator[ProgramLane]:
         """Yield lanes of rows, or of outer dimensions where there are any."""
-        places = [("r", self._dims[-2])]
-        if len(self._dims) > 2:
-            places.insert(0, ("b", prod(self._dims[:-2], start=Dim.of(1))))
+        places = [("r", self._rows)]
+        if len(self._looped) > 2:
+            places.insert(0, ("b", prod(self._looped[:-2], start=Dim.of(1))))
         for label, dim in places:
             for count in _halves(self._size(dim), 1, most):
                 yield ProgramLane(label, count)
 
-    def _row_points(self) -> Iterator[Schedule]:
-        rows = self._size(self._dims[-2])
+    @property
+    def _rows(self) -> Dim:
+        """The size of the dimension that rows of blocks run over."""
+        return self._looped[-2] if len(self._looped) > 1 else self._looped[0]
+
+    def _folded_whole(self) -> tuple[Dim, ...]:
+        """Return the sizes of the tensor of which the result is a total."""
+        found = next((node for node in self._behind() if is_total(node)), None)
+        if found is None:
+            raise NoSchedule("its result is one number, and no total of a tensor", self._node)
+        return shape_of(operand(found))
+
+    def _row_points(self, form: str = "rows") -> Iterator[Schedule]:
+        rows = self._size(self._rows)
         for lane in self._lane_choices():
             own = rows // lane.count if lane.label == "r" else rows
             for tile in _halves(own, 1, 4096):
-                yield Schedule("rows", {"r": tile}, (lane,))
+                yield Schedule(form, {"r": tile}, (lane,))
+
+    def _scan_points(self) -> Iterator[Schedule]:
+        rows, columns = (self._size(dim) for dim in self._dims)
+        for across in _halves(columns, 1, _MOST_LANES):
+            for wide in _halves(columns // across, 16, 128):
+                for tall in _halves(rows, 16, 1024):
+                    yield Schedule("scan", {"t": tall, "c": wide}, (ProgramLane("c", across),))
 
     def _product_points(self, product: Node) -> Iterator[Schedule]:
         rows, columns = (self._size(dim) for dim in self._dims[-2:])

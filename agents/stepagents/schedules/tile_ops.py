@@ -6,12 +6,12 @@ All tiles are matrices, so dimensions are counted from the last one; outer dimen
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.lower.functions import fresh_name
-from stepagents.schedules.parts import WHOLE, Blocks, Labels, NoSchedule, TilePart, shape_of
-from stepagents.traced.graph import opname, scalar_argument, size_argument
+from stepagents.schedules.parts import WHOLE, Blocks, Labels, NoSchedule, TilePart, scalar_of, shape_of
+from stepagents.traced.graph import opname, scalar_argument, size_argument, size_text
 from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
@@ -25,30 +25,46 @@ POINTWISE: Final[dict[str, tuple[str, int]]] = {
     "relu": ("torch.relu({0})", 1), "sin": ("torch.sin({0})", 4), "cos": ("torch.cos({0})", 4),
     "add": ("{0} + {1}", 1), "sub": ("{0} - {1}", 1), "mul": ("{0} * {1}", 1), "div": ("{0} / {1}", 1),
     "pow": ("{0} ** {1}", 4), "maximum": ("torch.maximum({0}, {1})", 1), "minimum": ("torch.minimum({0}, {1})", 1),
+    "logical_and": ("torch.logical_and({0}, {1})", 1), "logical_or": ("torch.logical_or({0}, {1})", 1),
+    "logical_not": ("torch.logical_not({0})", 1), "bitwise_and": ("torch.bitwise_and({0}, {1})", 1),
+    "bitwise_or": ("torch.bitwise_or({0}, {1})", 1), "bitwise_not": ("torch.bitwise_not({0})", 1),
+    "log1p": ("torch.log1p({0})", 4), "expm1": ("torch.expm1({0})", 4), "sign": ("torch.sign({0})", 1),
+    "floor": ("torch.floor({0})", 1), "ceil": ("torch.ceil({0})", 1), "round": ("torch.round({0})", 1),
     "where": ("torch.where({0}, {1}, {2})", 1), "eq": ("{0} == {1}", 1), "ne": ("{0} != {1}", 1),
     "lt": ("{0} < {1}", 1), "le": ("{0} <= {1}", 1), "gt": ("{0} > {1}", 1), "ge": ("{0} >= {1}", 1),
 }  # fmt: skip
 REDUCED: Final = {"sum": "torch.sum", "mean": "torch.mean", "amax": "torch.amax", "amin": "torch.amin"}
 _SAME: Final = frozenset({"clone", "alias", "detach", "contiguous"})
 _SOFTMAX: Final = {"_softmax": "torch.softmax", "_log_softmax": "torch.log_softmax"}
+_CASTS: Final = {"fp32": "float", "int64": "long", "bool": "bool"}
+_VIEWS: Final = frozenset({"view", "reshape"})
+_FILLED: Final = frozenset({"scalar_tensor", "full"})
+_OF_TENSORS: Final = {  # and what is written where one of them is a number; empty: the other tensor, or nothing
+    "maximum": "torch.clamp({0}, min={1})", "minimum": "torch.clamp({0}, max={1})",
+    "logical_and": "", "logical_or": "", "bitwise_and": "", "bitwise_or": "",
+}  # fmt: skip
 _ATOM: Final = re.compile(r"\w+|input\[\d+\](\.T)?|[\w.]+")  # what stands in an expression without brackets
 
 
 class TileBody:
     """The body of an element function that computes parts from tiles.
 
-    ``inputs`` are the parts that it reads, in the order of the input tuple: the function's own tensors, and, with
-    ``cuts_products``, products of matrices, which other units compute. ``flops`` is about what one call computes.
+    ``inputs`` are the parts that it reads, in the order of the input tuple: the function's own tensors, and what other
+    units compute: products of matrices with ``cuts_products``, or those nodes of which ``cuts`` says so. ``flops`` is
+    about what one call computes.
     """
 
-    def __init__(self, blocks: Blocks, *, cuts_products: bool = False, taken: Sequence[str] = ()) -> None:
+    def __init__(
+        self, blocks: Blocks, *, cuts_products: bool = False, cuts: Callable[[Node], bool] | None = None
+    ) -> None:
         self.blocks = blocks
         self.inputs: list[TilePart] = []
         self.flops = 0
         self.lines: list[str] = []
         self._cuts_products = cuts_products
+        self._cuts = cuts
         self._known: dict[TilePart, str] = {}
-        self._taken = {"input", "state", "torch", *taken}
+        self._taken = {"input", "state", "torch"}
 
     def of(self, part: TilePart) -> str:
         """Return the text that stands for a part; what it is computed by goes into ``lines``.
@@ -58,8 +74,13 @@ class TileBody:
         """
         if part not in self._known:
             is_read = part.node.op == "placeholder" or (part.bare and self._cuts_products)
+            is_read = is_read or (self._cuts is not None and self._cuts(part.node))
             self._known[part] = self.reading(part) if is_read else self._computed(part)
         return self._known[part]
+
+    def know(self, part: TilePart, text: str) -> None:
+        """Take ``text`` for a part."""
+        self._known[part] = text
 
     def reading(self, part: TilePart) -> str:
         """Make a part an input, and return what stands for it."""
@@ -125,13 +146,19 @@ def _aligned(part: TilePart, node: Node) -> Labels:
 
 def _operand(body: TileBody, part: TilePart, place: int) -> str:
     given: Any = part.node.args[place]
-    if isinstance(given, int | float) and not isinstance(given, bool):
-        return scalar_argument(part.node, (place,))
+    if isinstance(given, int | float):
+        return _number(part.node, (place,))
     if not hasattr(given, "op"):
         raise NoSchedule(f"{opname(part.node)} takes {given!r}", part.node)
-    if opname(given) in ("scalar_tensor", "full"):
-        return scalar_argument(given, (0 if opname(given) == "scalar_tensor" else 1,))
+    if opname(given) in _FILLED:
+        return _number(given, (0 if opname(given) == "scalar_tensor" else 1,))
     return _argument(body, given, _aligned(part, given))
+
+
+def _number(node: Node, path: tuple[int]) -> str:
+    """Return a number of the function as text for a body, where infinity has no name of its own."""
+    text = scalar_argument(node, path)
+    return re.sub(r"^(-?)(inf|nan)$", r"\1torch.\2", text)
 
 
 def _pointwise(body: TileBody, part: TilePart) -> str:
@@ -139,9 +166,27 @@ def _pointwise(body: TileBody, part: TilePart) -> str:
     if part.node.kwargs.get("alpha", 1) != 1 or part.node.kwargs.get("rounding_mode") is not None:
         raise NoSchedule(f"{name} is called with further arguments", part.node)
     template, flops = POINTWISE[name]
-    places = template.count("{")
+    texts = [_operand(body, part, place) for place in range(template.count("{"))]
     body.count(part, flops)
-    return template.format(*(_operand(body, part, place) for place in range(places)))
+    numbers = [place for place, each in enumerate(part.node.args[: len(texts)]) if not _is_tensor(each)]
+    if name in _OF_TENSORS and numbers:
+        return _with_number(part, texts[1 - numbers[0]], texts[numbers[0]])
+    return template.format(*texts)
+
+
+def _is_tensor(given: Any) -> bool:
+    return hasattr(given, "op") and opname(given) not in _FILLED
+
+
+def _with_number(part: TilePart, text: str, number: str) -> str:
+    """Return what an operation of two tensors gives where one of them is a number everywhere."""
+    name = opname(part.node)
+    template = _OF_TENSORS[name]
+    if template:
+        return template.format(text, number)
+    if number != ("True" if name.endswith("and") else "False"):
+        raise NoSchedule(f"{name} takes {number}", part.node)
+    return text
 
 
 def _gelu(body: TileBody, part: TilePart) -> str:
@@ -180,9 +225,61 @@ def _same(body: TileBody, part: TilePart) -> str:
 
 def _copied(body: TileBody, part: TilePart) -> str:
     given: Any = part.node.args[0]
-    if part.node.meta["val"].dtype != given.meta["val"].dtype:
-        raise NoSchedule("it changes the element type", part.node)
-    return _operand(body, part, 0)
+    scalar = scalar_of(part.node)
+    text = _operand(body, part, 0)
+    return text if scalar_of(given) == scalar else f"{_factor(text)}.{_CASTS[scalar]}()"
+
+
+def _positions(body: TileBody, part: TilePart) -> str:
+    node = part.node
+    ends = node.args if len(node.args) > 1 else (0, *node.args)
+    if ends[0] != 0 or ends[2:] not in ((), (1,)):
+        raise NoSchedule("its numbers do not count from 0", node)
+    block = body.blocks.sizes.get(part.labels[0])
+    if block is None:
+        return f"torch.arange({size_text(shape_of(node)[0])}).reshape(1, -1)"
+    same = next((each for each in body.inputs if each.is_position and each.labels == part.labels), None)
+    if same is not None:
+        return body.of(same)
+    place = body.reading(part)
+    return f"({block} * {place} + torch.arange({block})).reshape(1, -1)"
+
+
+def _gathered(body: TileBody, part: TilePart) -> str:
+    arguments: Any = part.node.args
+    given, dim, index = arguments[:3]
+    rank = len(part.labels)
+    place = _from_end(part.node, int(dim), rank)
+    if part.labels[place] != WHOLE or rank < 2:
+        raise NoSchedule("it picks from a dimension that is cut", part.node)
+    body.count(part, 1)
+    return f"torch.gather({_argument(body, given, part.labels)}, {place + 2}, {_argument(body, index, part.labels)})"
+
+
+def _squeezed(body: TileBody, part: TilePart) -> str:
+    given: Any = part.node.args[0]
+    dims: Any = part.node.args[1]
+    rank = len(shape_of(given))
+    places = sorted(dim % rank for dim in ([dims] if isinstance(dims, int) else dims))
+    labels = list(part.labels)
+    for place in places:
+        labels.insert(place, WHOLE)
+    text = _argument(body, given, tuple(labels))
+    if not any(place >= rank - 2 for place in places) or (rank == 2 and places == [0]):
+        return text
+    if rank == 2 and places == [1]:
+        return f"{text}.reshape(1, -1)"
+    raise NoSchedule("it changes the shape of a tile", part.node)
+
+
+def _selected(body: TileBody, part: TilePart) -> str:
+    arguments: Any = part.node.args
+    given, dim, _ = arguments
+    dims = shape_of(given)
+    place = int(dim) % len(dims)
+    if dims[place] != 1:
+        raise NoSchedule("it takes one of several along a dimension", part.node)
+    return _argument(body, given, (*part.labels[:place], WHOLE, *part.labels[place:]))
 
 
 def _soft(body: TileBody, part: TilePart) -> str:
@@ -270,18 +367,11 @@ def _cut(body: TileBody, part: TilePart, given: Node, dim: int, first: Dim, end:
         raise NoSchedule("it takes a piece of a dimension that is cut", part.node)
     text = _argument(body, given, part.labels)
     low, high = (size.bind(body.blocks.bound) if size.constant is None else size.constant for size in (first, end))
-    low_text, high_text = (_size_text(size) for size in (first, end))
+    low_text, high_text = (size_text(size) for size in (first, end))
     if low == 0 and high == shape_of(given)[dim].bind(body.blocks.bound):
         return text
     cut = f"{low_text}:{high_text}"
     return f"{text}[:, {cut}]" if dim == -1 else f"{text}[{cut}]"
-
-
-def _size_text(size: Dim) -> str:
-    text = str(size)
-    for symbol in sorted(size.symbols(), key=len, reverse=True):
-        text = re.sub(rf"\b{symbol}\b", f"{symbol}_value", text)
-    return text
 
 
 def _joined(body: TileBody, part: TilePart) -> str:
@@ -314,6 +404,8 @@ def _viewed(body: TileBody, part: TilePart) -> str:
     dims, out = shape_of(given), shape_of(part.node)
     if dims == out:
         return _argument(body, given, part.labels)
+    if opname(given) in _VIEWS and shape_of(given.args[0]) == out:  # there and back
+        return _argument(body, given.args[0], part.labels)
     same = 0
     while same < min(len(dims), len(out), 2) and dims[-1 - same] == out[-1 - same]:
         same += 1
@@ -359,6 +451,10 @@ def _product(body: TileBody, part: TilePart) -> str:
     return f"{body.of(left)} @ {body.of(right)}"
 
 
+def _factor(text: str) -> str:
+    return text if _ATOM.fullmatch(text) else f"({text})"
+
+
 def _elements(body: TileBody, part: TilePart) -> int:
     rows, columns = body.blocks.numbers(part)
     return rows * columns
@@ -369,5 +465,6 @@ _HANDLERS: Final[dict[str, Callable[[TileBody, TilePart], str]]] = {
     **dict.fromkeys(_SAME, _same), **dict.fromkeys(_SOFTMAX, _soft), **dict.fromkeys(REDUCED, _reduced),
     "_to_copy": _copied, "gelu": _gelu, "clamp": _clamp, "native_layer_norm": _layer_norm, "slice": _slice,
     "cat": _joined, "unsqueeze": _unsqueezed, "view": _viewed, "reshape": _viewed, "expand": _viewed,
-    "permute": _transposed, **dict.fromkeys(PRODUCTS, _product),
+    "arange": _positions, "gather": _gathered, "squeeze": _squeezed, "select": _selected, "permute": _transposed,
+    **dict.fromkeys(PRODUCTS, _product),
 }  # fmt: skip

@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
-from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
+from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, scalar_of, shape_of
 from stepagents.schedules.tile_ops import TileBody
-from stepagents.traced.graph import line_of
+from stepagents.traced.graph import line_of, size_text
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
-from stepcore.types import Element, STuple, Tile
+from stepcore.types import DTYPE_BYTES, Element, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
     from torch.fx import Node
 
 _INDEX: Final = {"b": "i", "r": "i", "c": "j", "f": "h"}  # the names of lanes' indices
+POSITION: Final = Scalar("int64")
+_ONE: Final = Tile("fp32", (1, 1))
 _BW: Final = "bw=@"  # what stands for the FLOPs per cycle of a unit until all are known
 
 
@@ -87,6 +89,7 @@ class Writer:
     taken: set[str]
     names: Mapping[str, str]  # of the tiles' sizes, by label
     burst: int
+    anchor: str  # the name of a tensor in memory
     lines: list[str] = field(default_factory=list)
     fns: list[FnDecl] = field(default_factory=list)
     costs: ScheduleCosts = field(default_factory=ScheduleCosts)
@@ -118,9 +121,11 @@ class Writer:
 
     def loop(self, label: str, size: Dim) -> str:
         """Return the name of a loop's count, defined at the top of the program."""
+        if size == 1:
+            return "1"
         if label not in self._counts:
             self.rounds(label, size)
-            name = fresh_name({"r": "m", "b": "b", "c": "n", "k": "k", "f": "f"}[label], self.taken)
+            name = fresh_name({"r": "m", "b": "b", "c": "n", "k": "k", "f": "f", "t": "t"}[label], self.taken)
             self._counts[label] = name
             block = self.names.get(label, "")
             divisors = [text for text in (block, self._lane_count(label)) if text not in ("", 1)]
@@ -164,6 +169,8 @@ class Writer:
         Raises:
             NoSchedule: its tiles are not in an order that a load can follow.
         """
+        if part.is_position:
+            return self.counted(part.labels[0], loops, readers, uses)
         own = tuple(lane for lane in self._live(readers) if lane.label in part.labels)
         shared = tuple(lane for lane in self._live(readers) if lane not in own)
         strides = {label: self.stride(part, label) for label, _ in loops}
@@ -182,6 +189,66 @@ class Writer:
         calls = self.rounds_of(loops)
         self.costs.loads.append(LoadCost(lane_count(own), calls, self.bursts(part)))
         return self.shared(text, f"{part.node.name}_tiles", own, shared, uses)
+
+    def counted(self, label: str, loops: Loops, readers: Sequence[ProgramLane], uses: int) -> Family:
+        """Write streams of the numbers of blocks along a label, as many as ``loops`` have rounds, for each lane.
+
+        A number is counted, as no memory holds it; each lane's are those of the lane before, further by its blocks.
+        """
+        own = tuple(lane for lane in self._live(readers) if lane.label == label)
+        shared = tuple(lane for lane in self._live(readers) if lane not in own)
+        lane = own[0] if own else ProgramLane(label, 1)
+        step = lane.count if lane.dealt else 1
+        none = self.function("zero", [_ONE], POSITION, "return [torch.zeros((), dtype=torch.int64)]", UnitCost(1, 1, 0))
+        source = f"step.LinearOffChipLoad(tensor={self.anchor}, tile=[1, 1], shape=[1], stride=[0]).apply()"
+        text = f"step.Map({none.format('')}).apply({source})"
+        self.costs.loads.append(LoadCost(1, 1, 1))
+        rounds = self.rounds_of(loops)
+        for other, size in reversed(loops):
+            text = f"step.Repeat(n={self.loop(other, size)}).apply({text})"
+            if other == label:
+                unit = UnitCost(1, rounds, 0)
+                call = self.function("count", [POSITION], POSITION, "return [state[0] + 1]", unit, (-1.0,))
+                text = f"step.Scan({call.format(', b=1')}).apply({text})"
+        if step > 1:
+            unit = UnitCost(1, rounds, 0)
+            call = self.function("dealt", [POSITION], POSITION, f"return [{step} * input[0]]", unit)
+            text = f"step.Map({call.format('')}).apply({text})"
+        if loops:
+            text = f"step.Flatten(L=[{len(loops)}]).apply({text})"
+        name = fresh_name({"r": "row_blocks", "c": "column_blocks"}.get(label, "blocks"), self.taken)
+        if not own:
+            return self.shared(text, name, own, shared, uses)
+        distance = "1" if lane.dealt else self._run_text(label, loops)
+        body = f"return [input[0] + {distance}]"
+        further = self.function("further", [POSITION], POSITION, body, UnitCost(lane.count, rounds, 0)).format("")
+        return self._walked(text, name, lane, shared, uses, further)
+
+    def _walked(
+        self, text: str, name: str, lane: ProgramLane, readers: tuple[ProgramLane, ...], uses: int, further: str
+    ) -> Family:
+        """Write a family whose first stream is ``text`` and in which each is ``further`` than the one before."""
+        self.lines += [
+            f"{name} = [{text}]",
+            f"for {lane.index} in range(1, {lane.count}):",
+            f"    {name}[{lane.index} - 1], here = step.Copy().apply({name}[{lane.index} - 1])",
+            f"    {name}.append(step.Map({further}).apply(here))",
+        ]
+        copies = lane_count(readers) * uses
+        if copies > 1:
+            self.lines.append(f"{name} = [step.Copy(n={copies}).apply(each) for each in {name}]")
+        return Family(name, (lane,), readers, uses)
+
+    def _run_text(self, label: str, loops: Loops) -> str:
+        """Return how many blocks a lane has along a label, as text for a body."""
+        size = next((size for other, size in loops if other == label), None)
+        if size is None:
+            return "1"
+        step = self._lane_count(label)
+        if self.blocks.sizes[label].constant is not None:
+            step *= self.blocks.sizes[label].bind(self.blocks.bound)
+        text = size_text(size)
+        return f"{text if text.isidentifier() or text.isdigit() else f'({text})'} // {step}"
 
     def base(self, part: TilePart, lanes: Sequence[ProgramLane], looped: Sequence[str]) -> str:
         """Return the number of the first tile of each lane; one without a loop has one block."""
@@ -236,7 +303,7 @@ class Writer:
                 continue
             size = _factor(dims[place])
             block = self.names.get(other) if in_tile else None
-            factors.append(size if block is None else f"{size} // {block}")
+            factors.append(size if block is None else f"{size} // {_bracketed(block)}")
         return " * ".join(each if each.isidentifier() or len(factors) == 1 else f"({each})" for each in factors) or "1"
 
     def _step(self, stride: str, label: str) -> str:
@@ -249,18 +316,26 @@ class Writer:
     def bursts(self, part: TilePart) -> int:
         """Return the bursts of a part's tile."""
         rows, columns = self.blocks.numbers(part)
-        return rows * -(-4 * columns // self.burst)
+        return rows * -(-DTYPE_BYTES[scalar_of(part.node)] * columns // self.burst)
 
     # -- functions ---------------------------------------------------------------------------------
 
     def tile_type(self, part: TilePart) -> Tile:
+        """Return the tile of a part that is no position."""
+        return Tile(scalar_of(part.node), self.blocks.tile(part))
+
+    def element(self, part: TilePart) -> Tile | Scalar:
         """Return the element of a part's stream."""
-        return Tile("fp32", self.blocks.tile(part))
+        return POSITION if part.is_position else self.tile_type(part)
+
+    def bytes_of(self, part: TilePart) -> int:
+        """Return the bytes of a part's tile; none for a position."""
+        return 0 if part.is_position else self.elements(part) * DTYPE_BYTES[scalar_of(part.node)]
 
     def function(
         self,
         name: str,
-        inputs: Sequence[Tile] | STuple,
+        inputs: Sequence[Tile | Scalar] | STuple,
         output: Element,
         body: str,
         unit: UnitCost,
@@ -284,7 +359,7 @@ class Writer:
 
     def mapped(self, name: str, body: TileBody, part: TilePart, result: str, unit: UnitCost) -> str:
         """Return the call of Map that computes ``part``."""
-        types = [self.tile_type(each) for each in body.inputs]
+        types = [self.element(each) for each in body.inputs]
         return f"step.Map({self.function(name, types, self.tile_type(part), body.returning(result), unit).format('')})"
 
     def text(self, dispatch: int | None) -> str:

@@ -162,7 +162,9 @@ def commented(target: Target, emitted: Emitted, margin: int) -> str:
     for text in impl.split("\n"):
         match = _LINE.fullmatch(text)
         if match is None:
-            result.append(broken(spaced(text), margin))
+            code = text.lstrip(" ")
+            own = len(text) - len(code)
+            result.append(indent(broken(spaced(code), margin + own), " " * own))
             continue
         result.append(line_comment(source, int(match[1]), margin))
     laid_out = "\n".join(result)
@@ -177,11 +179,17 @@ def line_comment(source: Sequence[str], number: int, margin: int) -> str:
 
 
 def own_reference(
-    traced: TracedFunction, target: Target, given: Sequence[str], folder: Path, rows: Sequence[str] = ()
+    traced: TracedFunction,
+    target: Target,
+    given: Sequence[str],
+    folder: Path,
+    rows: Sequence[str] = (),
+    shaped: str = "",
 ) -> OwnReference:
     """Return how the file reaches the user's function; ``given`` are the tensors that a reference gets, in order.
 
-    Those of ``rows`` are matrices of one row that the function wants as vectors.
+    Those of ``rows`` are matrices of one row that the function wants as vectors; ``shaped`` is what the program wants
+    of the function's result, such as ``.reshape(1, -1)``, where that has another shape.
     """
     module = UserModule(target, folder)
     users = [item for item in traced.inputs if item.kind == "user"]
@@ -207,6 +215,9 @@ def own_reference(
         code += instance_text(target, alias, module.has_init, traced.evaluated, weights, state)
         lines += _method_call(target, weights, users, literals, is_kept=state.kept, by_name=state.by_name)
         imports = ["from copy import deepcopy", *imports] if state.kept else imports
+    if shaped:
+        head, _, call = lines[-1].partition("return ")
+        lines[-1:] = [f"{head}found = {call}", f"    return found{shaped}"]
     signature = ", ".join(f"{name}: torch.Tensor" for name in given)
     definition = broken(f"def {traced.name}_reference({signature}) -> {result_type(traced)}:")
     text = "\n".join([definition, *lines])

@@ -1,0 +1,169 @@
+"""Loop nests of recurrences: a Scan over the rows of tiles, each lane with columns of its own.
+
+Tiles of rows are loaded whole and cut to rows on chip; the states of a tile's rows become a tile again, which is stored
+at its number, as tiles of a lane do not lie one behind the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from stepagents.schedules.costs import LoadCost, UnitCost
+from stepagents.schedules.forms import Scheduled, unit_of
+from stepagents.schedules.parts import Labels, NoSchedule, TilePart, shape_of
+from stepagents.schedules.tile_ops import TileBody
+from stepagents.schedules.writer import POSITION, Loops, Writer, lane_count, tuple_text
+from stepagents.traced.graph import opname, size_text
+from stepcore.records import Record
+from stepcore.types import STuple, Tile
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+_FILLED: Final = frozenset({"full", "full_like"})
+_ROW: Final[Labels] = ("c",)
+_PANEL: Final[Labels] = ("t", "c")
+
+
+def is_recurrence(node: Node) -> bool:
+    """Whether a node takes what a loop over time has put together."""
+    given: Any = node.args[0] if node.args else None
+    if not hasattr(given, "op") or opname(given) != "loop_end":
+        return False
+    place: Any = node.args[1]
+    states: Any = given.args[1]
+    return bool(place >= len(states))
+
+
+class _Loop(Record):
+    """A loop over time: the node that reads it, ``states`` with what they become, and what it puts together."""
+
+    node: Node
+    states: tuple[tuple[Node, Node], ...]
+    row: Node
+
+
+def write_scan(writer: Writer, plan: Scheduled) -> None:
+    """Write a recurrence, with what is computed of its inputs before and of its rows after it.
+
+    Raises:
+        NoSchedule: see :func:`stepagents.schedules.forms.write_rows`.
+    """
+    body = TileBody(writer.blocks, cuts=is_recurrence)
+    result = body.of(plan.result)
+    loops_of = [part for part in body.inputs if is_recurrence(part.node)]
+    if len(loops_of) != 1 or loops_of[0].labels != _PANEL:
+        raise NoSchedule("it is no recurrence over rows", plan.result.node)
+    lanes = writer.live("c")
+    rows = _scanned(writer, _loop_of(loops_of[0].node), plan)
+    size = writer.names["t"]
+    text = f"step.Retile(axis=0).apply(step.Reshape(S={size}, L=[0]).apply({rows}))"
+    writer.costs.kept += lane_count(lanes) * writer.bytes_of(loops_of[0])
+    if body.lines or result != "input[0]" or len(body.inputs) > 1:
+        given = [
+            text if is_recurrence(part.node) else writer.load(part, plan.outer, lanes).text() for part in body.inputs
+        ]
+        others = [part for part in body.inputs if not is_recurrence(part.node)]
+        unit = unit_of(writer, plan.outer, lanes, body, others, plan.result)
+        writer.said(plan.result.node)
+        text = f"{writer.mapped('finish', body, plan.result, result, unit)}.apply({tuple_text(given)})"
+    _store(writer, plan, text)
+
+
+def _loop_of(node: Node) -> _Loop:
+    end: Any = node.args[0]
+    place: Any = node.args[1]
+    _, states, becoming, rows = end.args[:4]
+    for state in states:
+        if len(shape_of(state)) != 1:
+            raise NoSchedule("its state is no row", state)
+    return _Loop(node, tuple(zip(states, becoming, strict=True)), rows[place - len(states)])
+
+
+def _scanned(writer: Writer, loop: _Loop, plan: Scheduled) -> str:
+    """Write the Scan over rows, and return what its rows come from."""
+    lanes = writer.live("c")
+    loops = plan.outer
+    body = TileBody(writer.blocks, cuts=lambda node: opname(node) == "loop_item")
+    for number, (state, _) in enumerate(loop.states):
+        body.know(TilePart(state, _ROW), f"state[{number}]")
+    components = [after for _, after in loop.states]
+    if loop.row not in components:
+        components.append(loop.row)
+    texts = [body.of(TilePart(node, _ROW)) for node in components]
+    if not body.inputs:
+        raise NoSchedule("nothing is read in its loop", loop.node)
+    streams = [_rows(writer, part, loops) for part in body.inputs]
+    row = writer.tile_type(TilePart(loop.row, _ROW))
+    states: Tile | STuple = row if len(components) == 1 else STuple((row,) * len(components))
+    inits = [*(_init(before) for before, _ in loop.states), 0.0][: len(components)]
+    steps = writer.rounds_of(loops) * writer.blocks.sizes["t"].bind(writer.blocks.bound)
+    width = writer.bytes_of(TilePart(loop.row, _ROW))
+    unit = UnitCost(lane_count(lanes), steps, body.flops, (width,) * len(streams))
+    lines = "\n".join([*body.lines, f"return [{', '.join(texts)}]"])
+    types = [writer.tile_type(TilePart(part.node, part.labels)) for part in body.inputs]
+    writer.said(components[0])
+    call = writer.function("advance", types, states, lines, unit, tuple(inits)).format(", b=1")
+    text = f"step.Scan({call}).apply({tuple_text(streams)})"
+    if isinstance(states, STuple):
+        place = components.index(loop.row)
+        pick = UnitCost(lane_count(lanes), steps, 0)
+        call = writer.function("row", states, row, f"return [input[{place}]]", pick).format("")
+        text = f"step.Map({call}).apply({text})"
+    return text
+
+
+def _rows(writer: Writer, part: TilePart, loops: Loops) -> str:
+    """Return the rows of what a loop reads, one for each of its rounds."""
+    lanes = writer.live("c")
+    if opname(part.node) != "loop_item":
+        step = writer.load(part, [each for each in loops if each[0] != "t"], lanes).text()
+        (size,) = (size for label, size in loops if label == "t")
+        return f"step.Repeat(n={size}).apply({step})"
+    arguments: Any = part.node.args
+    given, dim, start, stride = arguments[:4]
+    if (dim, start, stride) != (0, 0, 1):
+        raise NoSchedule("it reads rows in another order than from the first to the last", part.node)
+    body = TileBody(writer.blocks)
+    panel = TilePart(given, _PANEL)
+    value = body.of(panel)
+    loads = [writer.load(each, loops, lanes).text() for each in body.inputs]
+    text = loads[0]
+    if body.lines or value != "input[0]":
+        unit = unit_of(writer, loops, lanes, body, body.inputs, None)
+        writer.said(given)
+        text = f"{writer.mapped('ahead', body, panel, value, unit)}.apply({tuple_text(loads)})"
+    writer.costs.kept += lane_count(lanes) * writer.bytes_of(panel)
+    return f"step.RetileStreamify(axis=0).apply({text})"
+
+
+def _init(state: Node) -> float:
+    given: Any = state.args[0]
+    value: Any = given.args[1] if opname(given) in _FILLED else None
+    if value not in (0, 1, -1):
+        raise NoSchedule("its state does not start with 0, 1 or -1 everywhere", state)
+    return float(value)
+
+
+def _store(writer: Writer, plan: Scheduled, text: str) -> None:
+    """Write the stores of all lanes, each tile at its number."""
+    lanes = writer.live("c")
+    time = _position(writer, plan, "t")
+    column = _position(writer, plan, "c")
+    columns = f"{size_text(shape_of(plan.result.node)[-1])} // {writer.blocks.sizes['c']}"
+    rounds = writer.rounds_of(plan.outer)
+    unit = UnitCost(lane_count(lanes), rounds, 0)
+    body = f"return [input[0] * ({columns}) + input[1]]"
+    call = writer.function("number", [POSITION, POSITION], POSITION, body, unit).format("")
+    for lane in lanes:
+        writer.lines.append(f"for {lane.index} in range({lane.count}):")
+    margin = "    " * len(lanes)
+    writer.lines += [
+        f"{margin}place = step.Map({call}).apply(({time}, {column}))",
+        f"{margin}step.RandomOffChipStore(tensor={plan.memory}, dispatch=@).apply((place, {text}))",
+    ]
+    writer.costs.stores.append(LoadCost(lane_count(lanes), rounds, writer.bursts(plan.result)))
+
+
+def _position(writer: Writer, plan: Scheduled, label: str) -> str:
+    return writer.counted(label, plan.outer, writer.live("c"), 1).text()
