@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -9,12 +10,14 @@ import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, MagicMock, call
 
 import pytest
 
 from lsp_client import PULL, PUSH, ROOT, Client
 from processes import PATIENCE, alive, children, descendants, eventually
 from server_texts import FIXED, GOOD, HEAD, IMPL, OVERUSED, TASK
+from stepserver.handlers.programs import did_save
 
 WRONG = GOOD.replace("good", "wrong").replace("reference=doubled", "reference=quadrupled")
 NOT_FINITE = """
@@ -517,3 +520,23 @@ def depending(folder: Path) -> tuple[str, Path, Path, Path]:
     text = head.replace("def doubled(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n", body) + GOOD
     assert "neighbour" in text
     return text, *files
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_save_sends_its_run_off_before_anything_else_is_looked_at(fails: bool) -> None:
+    parts, done = MagicMock(), MagicMock()
+    parts.workspace.settings_of.return_value.run = "onSave"
+    parts.simulation = MagicMock(start=AsyncMock(side_effect=RuntimeError if fails else None))
+    parts.loop.soon = lambda run, *arguments: run(*arguments)
+    parts.reporter.run = lambda _what, function, *arguments: function(*arguments)
+    for name in ("simulation", "timing"):
+        done.attach_mock(getattr(parts, name), name)
+    module = parts.documents.module_of.return_value
+    module.revision = 7
+    try:
+        asyncio.run(did_save(parts, MagicMock()))
+    except RuntimeError:
+        assert fails
+    start = call.simulation.start(module, on_save=True)
+    rest = [call.simulation.look_again(), call.timing.saved(module, 7)]
+    assert done.mock_calls == [call.simulation.forget_marks(), start, *rest]

@@ -317,9 +317,13 @@ class Simulation:
         ]
         return len(stopped)
 
-    def look_again(self) -> None:
-        """Files that runs have read may have changed."""
+    def forget_marks(self) -> None:
+        """Files that runs have read may have changed: what comes next looks at them again."""
         self._reads.look_again()
+
+    def look_again(self) -> None:
+        """Show which runs are outdated, because files that they have read may have changed."""
+        self.forget_marks()
         for module in self._around.documents:
             if self._runs.get(module.uri):
                 self.show(module)

@@ -282,9 +282,9 @@ class TimingStatus:
         else:
             self.show(module, analysis)
 
-    def saved(self, module: Module) -> None:
-        """Time a text exactly that is on disk now."""
-        self._saved[module.uri] = module.revision
+    def saved(self, module: Module, revision: int) -> None:
+        """Time a module exactly whose text of ``revision`` is on disk now."""
+        self._saved[module.uri] = revision
         self.look_again()
         if self.is_wanted(module):
             self._due[module.uri] = module

@@ -16,6 +16,7 @@ from stepcore.ide.model import ProgramInfo
 from stepcore.jobdata.editor import ProgramStatus, SimulationStarted
 from stepcore.jobdata.plain import written
 from stepcore.text.span import Span
+from stepserver.documents import Module
 from stepserver.handlers.place import RequestPlace, place
 from stepserver.parts import Parts
 from stepserver.simulation import BUSY, plain_range
@@ -71,7 +72,7 @@ async def time(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run the command ``stepsmith.server.time {uri}``: time the programs of a document exactly, as it is now."""
     module = parts.documents.module_of(_target(arguments)[0] or "")
     if module is not None and parts.timing.is_wanted(module):
-        parts.timing.saved(module)
+        parts.timing.saved(module, module.revision)
         return written(SimulationStarted(True, ""))
     return written(SimulationStarted(False, "only a trusted workspace is timed"))
 
@@ -212,10 +213,23 @@ def _target(arguments: tuple[Any, ...]) -> tuple[str | None, str | None]:
 
 
 async def did_save(parts: Parts, params: types.DidSaveTextDocumentParams) -> None:
-    """Simulate what a save changed, and look whether runs have read what was saved."""
-    parts.simulation.look_again()
+    """Simulate what a save changed, and look whether runs have read what was saved.
+
+    The run is on its way before anything else is looked at: its verdict is what somebody waits for.
+    """
+    parts.simulation.forget_marks()
     module = parts.documents.module_of(params.text_document.uri)
-    if module is not None and (parts.has("timing") or parts.workspace.is_trusted):
-        parts.timing.saved(module)
-    if module is not None and parts.workspace.settings_of(module.uri).run == "onSave":
-        await parts.simulation.start(module, on_save=True)
+    revision = None if module is None else module.revision
+    try:
+        if module is not None and parts.workspace.settings_of(module.uri).run == "onSave":
+            await parts.simulation.start(module, on_save=True)
+    finally:
+        parts.loop.soon(parts.reporter.run, "a save", _after_save, parts, module, revision)
+
+
+def _after_save(parts: Parts, module: Module | None, revision: int | None) -> None:
+    """Time what is on disk now, and show which other runs have read it."""
+    parts.simulation.look_again()
+    is_timed = parts.has("timing") or parts.workspace.is_trusted
+    if is_timed and module is not None and revision is not None and parts.documents.is_open(module):
+        parts.timing.saved(module, revision)
