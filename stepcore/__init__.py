@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # who asks for them at run time has them imported
     from stepcore.ops.counting import COUNT as count
     from stepcore.ops.eager_merge import EagerMerge
     from stepcore.ops.expand import Expand
+    from stepcore.ops.feedback import Feedback
     from stepcore.ops.flat_map import FlatMap
     from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
     from stepcore.ops.linear_off_chip_store import LinearOffChipStore
@@ -72,6 +73,7 @@ __all__ = [
     "Dim",
     "EagerMerge",
     "Expand",
+    "Feedback",
     "FlatMap",
     "Flatten",
     "Fn",

@@ -78,6 +78,7 @@ RIGHT: dict[str, tuple[dict[str, str], str]] = {
     "Partition": ({"N": "3"}, "(E0, S)"), "FlatMap": ({"fn": "double"}, "E0"),
     "Reassemble": ({"order": '"branch"', "onehot": "True"}, "([E0, E1, E2], S)"), "EagerMerge": ({}, "[E0, E1]"),
     "Parallelize": ({"N": "3", "policy": '"free"'}, "E0"),
+    "Feedback": ({"element": "step.f32", "dims": "[M]"}, ""),
     "Merge": ({"fn": "add"}, "([E0, E1, E2], S)"), "Identity": ({}, "E0"),
     "LinearOffChipLoad": (
         {"tensor": "W", "tile": "[1, K]", "shape": "[M]", "stride": "[1]", "base": "0"}, "E0",

@@ -35,6 +35,7 @@ ELSEWHERE: dict[str, str] = {
     "STEP415": "test_sim_strength.py::test_the_command_tells_in_text_and_json",
     "STEP412": "test_ragged.py::test_streams_read_in_step_need_the_same_lengths",
     "STEP417": "test_tiles.py::test_what_is_stored_is_neither_read_nor_stored_again",
+    "STEP418": "test_feedback.py::test_what_never_leaves_ends_the_run",
     "STEP502": "test_timing_findings.py::test_golden",
     "STEP503": "test_timing_findings.py::test_golden",
     "STEP504": "test_timing_findings.py::test_golden",

@@ -100,7 +100,7 @@ def test_registry_lists_all_operators_once() -> None:
         "Map", "Accum", "Scan", "Zip", "Promote", "Flatten", "Reshape", "Repeat", "RepeatRef", "Bufferize", "Streamify",
         "Copy", "Partition", "Merge", "Identity", "LinearOffChipLoad", "LinearOffChipStore",
         "RandomOffChipLoad", "RandomOffChipStore", "Expand", "FlatMap", "Reassemble",
-        "EagerMerge", "Parallelize", "Retile", "RetileStreamify",
+        "EagerMerge", "Parallelize", "Feedback", "Retile", "RetileStreamify",
     ]  # fmt: skip
     published = {name for operator in OPERATORS for name in operator.published}
     assert published >= {"OffChipLoad", "DynOffChipLoad", "OffChipStore", "ExpandRef", "RepeatStatic", "Broadcast"}

@@ -152,6 +152,10 @@ def _elaborated(
         uses = by_stream(el)
         for item in with_names(type_graph(el.graph, spec, TypingContext(bindings)), body.scope.outermost):
             el.diagnostics.append(_with_swap(el, item))  # one by one: they stay where the budget ends
+        if el.loops:
+            from stepcore.check.loops import loop_diagnostics  # few programs have some
+
+            el.diagnostics += loop_diagnostics(el.graph, el.operator("EagerMerge"))
         count = _check_affine(el, uses, body, affine, try_fix, changeable)
         el.diagnostics += [*unused_diagnostics(el, uses), *published_diagnostics(el)]
         if any(port.written for port in spec.parameters):

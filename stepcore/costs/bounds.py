@@ -25,6 +25,8 @@ from stepcore.findings.errors import SimError
 from stepcore.graph.evaluate import evaluate
 from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.graph.typed import TypedGraph
+from stepcore.ops.base import MOST_COUNTED
+from stepcore.ops.pace import LoopPart
 from stepcore.sizes.dim import OPEN, SIZE_RULE, Dim, DimError
 from stepcore.types import DTYPE_BYTES, Shape, StreamType, components, dtype_of, element_shape, tensor_shapes
 
@@ -40,6 +42,7 @@ class Bounds:
         self.bindings = bindings
         self.limit = limit
         self._fns: dict[int, FnSizes] = {}
+        self._loops: dict[str, int] = {}  # sizes of loops that only a run knows
         self._ports: list[tuple[tuple[int, ...], list[ComponentSize]]] = [self._port(port) for port in spec.inputs]
         self.fixed = sum(prod(p.extents) * p.bytes_each for _, parts in self._ports for p in parts)
         self.fixed += sum(self._port_bytes(port.type) for port in spec.parameters)
@@ -55,6 +58,8 @@ class Bounds:
         """
         ledger = ByteCount(self.limit, scale)
         self.charge_fixed(ledger)
+        if graph.has_loops:
+            self._loops = loop_sizes(graph)
         runtime = SizeRuntime(ledger, self.fn_sizes, self.bind, graph.streams)
         ports = zip(self.spec.inputs, self._ports, strict=True)
         inputs = [SizeData(ledger, sizes, port.type.element, parts) for port, (sizes, parts) in ports]
@@ -107,7 +112,7 @@ class Bounds:
 
         try:
             kind = LongestList if size.is_ragged else AtMost
-            return kind(upper(size, self.spec.most(self.bindings)))
+            return kind(upper(size, {**self._loops, **self.spec.most(self.bindings)}))
         except DimError as unknown:
             raise SimError("STEP225", str(unknown)) from None
 
@@ -138,6 +143,13 @@ class Bounds:
     def _port_bytes(self, stream: StreamType) -> int:
         shapes = zip(components(stream.element), tensor_shapes(stream), strict=True)
         return sum(prod(self._shape(shape)) * DTYPE_BYTES[dtype_of(item)] for item, shape in shapes)
+
+
+def loop_sizes(graph: TypedGraph) -> dict[str, int]:
+    """Return what is taken for the sizes of loops that only a run knows, where nobody says how large they get."""
+    begins = [node for node in graph.nodes if node.op.looping is LoopPart.BEGINS]
+    sizes = (size for node in begins for shape in tensor_shapes(graph.streams[node.outputs[0]].type) for size in shape)
+    return {name: MOST_COUNTED for size in sizes for name in size.symbols() if name[0] in OPEN}
 
 
 def _is_known(stream: StreamType, drawn: set[str]) -> bool:

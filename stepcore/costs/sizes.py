@@ -18,7 +18,19 @@ from stepcore.ops.base import RuleError
 from stepcore.ops.memory import AffineRead, OffChipTensor
 from stepcore.records import make
 from stepcore.sizes.dim import Dim
-from stepcore.types import DTYPE_BYTES, Element, Multihot, Scalar, Shape, Tile, join
+from stepcore.types import (
+    DTYPE_BYTES,
+    Element,
+    Multihot,
+    Scalar,
+    Shape,
+    StreamType,
+    Tile,
+    components,
+    dtype_of,
+    join,
+    tensor_shapes,
+)
 
 # More positions than this cannot be folded one after another in a reasonable time.
 MAX_STEPS: Final = 50_000_000
@@ -366,6 +378,16 @@ class SizeRuntime:
         """See :class:`stepcore.ops.runtime.Runtime`; all chunks are written out."""
         data = self.concat(streams)
         return (data, self._selector(data.sizes[-1], len(streams)))
+
+    def loop(self, type: StreamType) -> SizeData:
+        """See :class:`stepcore.ops.runtime.Runtime`; all that comes back is written out."""
+        sizes = tuple(self.size(size) for size in type.shape)
+        parts = []
+        for item, shape in zip(components(type.element), tensor_shapes(type), strict=True):
+            extents = tuple(self.size(size) for size in shape)
+            parts.append(ComponentSize(extents, extents[len(sizes) :], DTYPE_BYTES[dtype_of(item)]))
+        self.ledger.charge(sum(prod(part.extents) * part.bytes_each for part in parts))
+        return SizeData(self.ledger, sizes, type.element, parts)
 
     def deal(self, data: SizeData, lanes: int, *, by_arrival: bool) -> Sequence[SizeData]:
         """See :class:`stepcore.ops.runtime.Runtime`; all chunks are written out."""

@@ -8,10 +8,11 @@ parameters that functions read, and results are stores in the order in which the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from stepcore.check.depths import DepthUnit, net_of
 from stepcore.cycles.ends import load, load_parameter, store
-from stepcore.cycles.program_network import NotTimed, ProgramNetwork
+from stepcore.cycles.program_network import NotTimed, ProgramNetwork, is_end_of_loop
 from stepcore.cycles.ragged_units import padded_body, ragged_body
 from stepcore.cycles.routed_units import RoutedUnits
 from stepcore.cycles.routes import ProgramRoutes, routes_without_run
@@ -20,7 +21,7 @@ from stepcore.fn.source import names_read
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.ops.pace import OffChipUse, Pace, Read, Routing
-from stepcore.sizes.dim import Dim, product
+from stepcore.sizes.dim import OPEN, Dim, product
 from stepcore.timing.hardware import Hardware
 from stepcore.timing.microcode import Instruction, take, times
 from stepcore.timing.unit_programs import (
@@ -39,6 +40,8 @@ from stepcore.timing.unit_programs import (
     unpack_unit,
 )
 from stepcore.types import element_bytes
+
+_UNKNOWN_LOOP: Final = "how many chunks come back by a loop only a run tells: `stepsmith simulate --timing`"
 
 
 def network_of(
@@ -62,21 +65,23 @@ class _Builder(RoutedUnits):
 
     def build(self) -> ProgramNetwork:
         graph = self.graph
+        self._need_loops()
         self._bind_routed()
         units = {unit.node: unit for unit in net_of(graph, [0] * len(graph.streams), self.number).units}
         routed = {node.index for node in graph.nodes if node.op.routes is not Routing.NOTHING}
         fills = {node.index for node in graph.nodes if node.op.fills}
         others = [node for node in graph.nodes if node.index not in {*units, *routed, *fills}]
-        others = [node for node in others if node.op.off_chip is OffChipUse.NOTHING]
+        others = [node for node in others if node.op.off_chip is OffChipUse.NOTHING and not is_end_of_loop(node)]
         for node in others:
             if node.op.pace is None or not node.op.pace.joins:
                 raise NotTimed(f"{node.op_name} has no unit")
         inside = {index for node in others for index in node.outputs}
         for stream in graph.streams:
-            if stream.index not in inside:
+            if stream.index not in inside and stream.index not in self.loops.values():
                 latency = self._latency(stream)
                 self.channel[stream.index] = self.network.channel(stream.name, self._depth(stream), latency=latency)
                 self.program.streams[self.channel[stream.index]] = stream.index
+        self._close_loops()
         for index in graph.inputs:
             self._load(index)
         self._parameters([*units, *routed])
@@ -98,6 +103,27 @@ class _Builder(RoutedUnits):
         for stream in graph.streams:
             self._bytes(stream.index)  # binds the sizes that only a run knows, for all that look at them
         return self.program
+
+    def _need_loops(self) -> None:
+        """Refuse loops of which nobody knows how much comes back.
+
+        Raises:
+            NotTimed: there is one.
+        """
+        sizes = (size for source in self.loops for size in self._type(source).shape)
+        if any(name[0] in OPEN and name not in self.sizes for size in sizes for name in size.symbols()):
+            raise NotTimed(_UNKNOWN_LOOP)
+
+    def _close_loops(self) -> None:
+        """Let what closes a loop be written into the FIFO of its stream.
+
+        Raises:
+            NotTimed: as many chunks come back as only a run tells.
+        """
+        for source, index in self.loops.items():
+            self.channel[index] = self.channel[source]
+            if self._tokens(source) != self._tokens(index):
+                raise NotTimed(_UNKNOWN_LOOP)
 
     # Ends ---------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from stepcore.cycles.routes import ProgramRoutes, Source
 from stepcore.cycles.tokens import SizeLevels, StreamTokens, tokens_of
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.typed import TypedGraph, TypedNode, TypedStream
-from stepcore.ops.pace import Routing
+from stepcore.ops.pace import LoopPart, Routing
 from stepcore.sizes.dim import Derived, Dim, DimError, product
 from stepcore.timing.hardware import Hardware
 from stepcore.timing.network import Network
@@ -95,6 +95,7 @@ class ProgramStreams:
         self.ports = 0
         self.port_of: dict[int, int] = {}  # of nodes that load or store
         self.readers = {index: node for node in graph.nodes for index in node.inputs}
+        self.loops = loops_of(graph)  # by the streams that loops give, those that close them: one FIFO each
         self.opened: dict[int, StreamTokens] = {}  # streams whose lists differ in length
         self.lengths: dict[str, list[int]] = {}  # ragged sizes, by their texts
 
@@ -149,10 +150,14 @@ class ProgramStreams:
     def _depth(self, stream: TypedStream) -> int | None:
         """Return the depth that the program gives the FIFO of a stream; None where that is the chip's own."""
         depth = None if stream.producer is None else self.graph.nodes[stream.producer].op.depth
+        if depth is None and stream.index in self.loops:
+            return self._depth(self.graph.streams[self.loops[stream.index]])
         return None if depth is None else self.number(Dim.of(depth))
 
     def _latency(self, stream: TypedStream) -> int | None:
         """Return the latency of a FIFO, None for the chip's own: tokens to a free lane switch on their way."""
+        if stream.index in self.loops:
+            return self._latency(self.graph.streams[self.loops[stream.index]])
         node = None if stream.producer is None else self.graph.nodes[stream.producer]
         if node is None or not is_free(node) or stream.index == node.outputs[-1]:
             return None
@@ -211,6 +216,20 @@ class ProgramStreams:
 def _is_own(size: Dim) -> bool:
     """Whether no selector decides a size: what came from an empty branch is no token, Promote of it included."""
     return all(made.operator != "routed" for made in size.derivations())
+
+
+def is_end_of_loop(node: TypedNode) -> bool:
+    """Return whether a node is where a loop begins or ends, which is no unit."""
+    return node.op.looping is not LoopPart.NOTHING
+
+
+def loops_of(graph: TypedGraph) -> dict[int, int]:
+    """Return the streams that close loops, by the streams that the loops give."""
+    if not graph.has_loops:
+        return {}
+    from stepcore.graph.loops import closing  # few programs have some
+
+    return closing(graph)
 
 
 def is_free(node: TypedNode) -> bool:

@@ -50,6 +50,8 @@ class RoutedUnits(CallWork):
 
     def _reorder(self) -> None:
         """Put the lists of a run into the order that arrival decides."""
+        if self.loops and self.routes.ran != self.routes.arrival:
+            raise NotTimed("lists go round in another order than in the run")
 
         def decided(node: TypedNode) -> tuple[list[int], list[int]]:
             ran, now = self.routes.ran.get(node.index, ()), self._arrival(node)

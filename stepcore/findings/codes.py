@@ -179,6 +179,7 @@ _TABLE: Final = (
     CodeInfo("STEP226", "size that only the data decide", Phase.TYPES, in_scripts=True),
     CodeInfo("STEP227", "tile does not divide the memory", Phase.TYPES),
     CodeInfo("STEP228", "affine read or store leaves the memory", Phase.TYPES),
+    CodeInfo("STEP229", "loop that is not closed once", Phase.ELABORATION),
     CodeInfo("STEP230", "store to a parameter that is not written", Phase.TYPES),
     CodeInfo("STEP231", "published name of an operator", Phase.NAMES, Severity.HINT),
     CodeInfo("STEP232", "function reads memory that is stored", Phase.TYPES),
@@ -212,6 +213,7 @@ _TABLE: Final = (
     CodeInfo("STEP415", "verification says nothing about an input", Phase.RUN, Severity.WARNING),
     CodeInfo("STEP416", "argument of a composition that no program reads", Phase.ELABORATION),
     CodeInfo("STEP417", "memory read or stored without order", Phase.RUN, outcome=Outcome.FAILED),
+    CodeInfo("STEP418", "loop that does not end", Phase.RUN, outcome=Outcome.FAILED),
     CodeInfo("STEP501", "stream has to wait, and its FIFO is too small", Phase.TIMING, Severity.WARNING),
     CodeInfo("STEP502", "program stops on the chip", Phase.TIMING, timed=True),
     CodeInfo("STEP503", "deeper FIFO saves cycles", Phase.TIMING, Severity.HINT, timed=True),
@@ -239,7 +241,7 @@ _TABLE: Final = (
 )
 
 # Kept for what is planned: the second generation of the language.
-RESERVED: Final = frozenset({"STEP229"})
+RESERVED: Final = frozenset[str]()
 
 CODES: Final[dict[str, CodeInfo]] = {info.code: info for info in _TABLE}
 APPLIED: Final = frozenset(info.code for info in _TABLE if info.applied)

@@ -19,9 +19,7 @@ _TURN: Final = "step.Bufferize(a=...) makes tensors of dimensions, and an elemen
 _RESHAPE: Final = "step.Flatten(L=[...]) merges dimensions, and step.Reshape(S=..., L=[...]) splits one"
 _JOIN: Final = "step.Zip() pairs two streams, and step.Merge(fn=...) joins branches by a selector"
 _ROUTE: Final = "step.Partition(N=...) routes elements to branches by a selector"
-_CYCLE: Final = (
-    'Stepsmith has no cycles yet; step.Parallelize(N=..., policy="free") sends chunks to lanes that get free'
-)
+_CYCLE: Final = "step.Feedback(element=..., dims=[...]) brings a stream back"
 _SIZES: Final = "write the size by its name, as in step.Repeat(n=M)"
 _SEE: Final = "only element functions see elements; `stepsmith simulate` shows them"
 
@@ -54,7 +52,7 @@ _INSTEAD: Final[dict[str, str]] = _table(
     ("clone fork tee dup", "step.Copy() makes two streams of one"),
     ("shape size ndim dim rank numel", _SIZES),
     ("item numpy tolist data values detach cpu cuda print show", _SEE),
-    ("feedback loop cycle", _CYCLE),
+    ("loop cycle feed feedbackloop feedbackqueue", _CYCLE),
     ("buffer tobuffer", "step.Bufferize(a=...) makes buffers, and step.Streamify() streams of them"),
     (
         "load loadtile loadtiles read dma",

@@ -22,6 +22,7 @@ from stepcore.frontend.values import (
     EvaluationContext,
     FnClass,
     Helper,
+    LoopValue,
     Method,
     ModuleRef,
     OperatorRef,
@@ -40,6 +41,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.ops import miscalls
 from stepcore.ops.calling import Calling, Param, ParamKind
+from stepcore.ops.pace import LoopPart
 from stepcore.records import make
 from stepcore.sizes.dim import MARKS, SIZE_RULE, Dim, is_name, is_size
 from stepcore.text.span import Span
@@ -331,6 +333,8 @@ def _operator(el: Elaboration, ref: OperatorRef, node: ast.Call) -> Value:
             usable = False
             el.tell(missing, node.func)
     op = ref.cls.made(values) if usable else None
+    if ref.cls.looping is not LoopPart.NOTHING:
+        return el.new_loop(LoopValue(ref, op, values, spans, el.span(node.func), el.frame, el.frame.code))
     return OperatorValue(ref, op, values, spans, el.span(node.func))
 
 
@@ -341,6 +345,8 @@ def _convert(el: Elaboration, name: str, calling: Calling, param: Param, node: a
             return _size(el, name, param, node, value)
         if param.kind.holds_sizes:
             return _sizes(el, param, value)
+        if param.kind is ParamKind.ELEMENT:
+            return STuple(value) if isinstance(value, (list, tuple)) else value
         return tuple(value) if param.kind is ParamKind.INDICES else value
     if calling.is_default(param.name, value):
         return value

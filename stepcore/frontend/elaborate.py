@@ -68,6 +68,10 @@ class Elaborator(Elaboration):
         try:
             self.suite(body)
             self._finish(body)
+            if self.loops:
+                from stepcore.frontend import loops  # few programs have some
+
+                loops.finish(self)
         except Abandon:
             self.graph.complete = False
             self.suppress_unused = True

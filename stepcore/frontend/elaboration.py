@@ -31,6 +31,7 @@ from stepcore.frontend.state import (
 from stepcore.frontend.values import (
     EvaluationContext,
     Helper,
+    LoopValue,
     ModuleRef,
     Path,
     Scope,
@@ -90,6 +91,7 @@ class Elaboration(ABC):
         self.roots: list[ast.stmt] = []
         self.element_functions: set[int] = set()  # definitions of these in the program, by identity
         self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
+        self.loops: list[LoopValue] = []
         self._said: set[tuple[str, Span, str]] = set()
         self._said_at: Counter[tuple[str, Span]] = Counter()
 
@@ -290,6 +292,11 @@ class Elaboration(ABC):
         self.graph.streams.append(GraphStream(index, name, span, producer, slot))
         self.homes.append(self.frame.context)
         return StreamRef(index)
+
+    def new_loop(self, loop: LoopValue) -> LoopValue:
+        """Remember a loop: when all is elaborated it has to be closed."""
+        self.loops.append(loop)
+        return loop
 
     def integer(self, value: Value) -> int | None:
         """Return ``value`` as an integer if it is one, through bound symbols too: the program then depends on them."""

@@ -24,6 +24,7 @@ from stepcore.frontend.values import (
     EvaluationContext,
     FnClass,
     Helper,
+    LoopValue,
     Method,
     ModuleRef,
     OperatorRef,
@@ -164,6 +165,8 @@ def _member(el: Elaboration, node: ast.Attribute, owner: Value) -> Value:
         return member
     if node.attr == "apply" and isinstance(owner, (OperatorRef, OperatorValue)):
         return Method(owner, "apply")
+    if node.attr == "close" and isinstance(owner, LoopValue):
+        return Method(owner, "close")
     if is_unknown(owner):
         return UNKNOWN
     if isinstance(owner, list) and node.attr in calls.LIST_METHODS:
@@ -193,6 +196,8 @@ def _is_unknown_here(el: Elaboration, name: str) -> bool:
 
 
 def _attributes(owner: Value) -> Sequence[str]:
+    if isinstance(owner, LoopValue):
+        return ("apply", "close")
     if isinstance(owner, OperatorRef | OperatorValue):
         return ("apply",)
     if isinstance(owner, list):
@@ -207,6 +212,8 @@ def _attribute_hint(el: Elaboration, node: ast.Attribute, owner: Value) -> str:
         if operator or node.attr == "apply":
             return f"operators are applied to streams: {el.operator(operator or 'OPERATOR')}(...).apply({text})"
         return advice.instead(node.attr) or "streams are only passed to operators"
+    if isinstance(owner, LoopValue):
+        return f"a loop has {text}.apply() and {text}.close(STREAM)"
     if isinstance(owner, OperatorRef | OperatorValue):
         return "an operator has .apply(...) alone"
     if isinstance(owner, FnDecl):
@@ -691,6 +698,10 @@ def _call(el: Elaboration, node: ast.Call) -> Value:
         return calls.call(el, _member(el, func, owner), node)
     callee = el.evaluate(func)
     if type(callee) is Method and isinstance(callee.owner, (OperatorRef, OperatorValue)):
+        if isinstance(callee.owner, LoopValue):
+            from stepcore.frontend import loops  # few programs have some
+
+            return loops.call(el, callee.owner, callee.name, node)
         return apply_operator(el, callee.owner, node)
     return calls.call(el, callee, node)
 

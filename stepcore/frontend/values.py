@@ -109,6 +109,19 @@ class OperatorValue:
     span: Span
 
 
+@dataclass(slots=True, eq=False)
+class LoopValue(OperatorValue):
+    """``step.Feedback(...)``: an operator with a second method, each of which is called once in its body.
+
+    ``body`` is the function around it. ``stream`` is what ``apply`` gave, -1 before; ``ended`` says where it is closed.
+    """
+
+    body: object
+    code: Embedded
+    stream: int = -1
+    ended: list[tuple[Path, Span]] = field(default_factory=list)
+
+
 @dataclass(slots=True)  # not frozen: made for every call, at a third of the cost
 class Method:
     """An attribute about to be called: ``.apply`` of an operator, ``.append`` of a list."""

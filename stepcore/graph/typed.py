@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from stepcore.graph.ir import Graph, GraphStream, Node
-from stepcore.ops.pace import OffChipUse
+from stepcore.ops.pace import LoopPart, OffChipUse
 
 if TYPE_CHECKING:
     from stepcore.ops.base import Operator
@@ -36,7 +36,7 @@ class TypedGraph:
         ValueError: ``graph`` is not complete, a type is missing, or its parts do not belong together.
     """
 
-    __slots__ = ("inputs", "name", "nodes", "returns", "streams")
+    __slots__ = ("has_loops", "inputs", "name", "nodes", "returns", "streams")
 
     def __init__(self, graph: Graph) -> None:
         for fault in (*_missing(graph), *faults(graph)):
@@ -46,6 +46,7 @@ class TypedGraph:
         self.streams = cast("tuple[TypedStream, ...]", tuple(graph.streams))
         self.inputs = tuple(graph.inputs)
         self.returns = tuple(graph.returns)
+        self.has_loops = any(node.op.looping is not LoopPart.NOTHING for node in self.nodes)
 
 
 def is_typed(graph: Graph) -> bool:

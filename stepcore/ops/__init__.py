@@ -27,6 +27,7 @@ from stepcore.ops.zip import Zip
 if TYPE_CHECKING:
     from stepcore.ops.eager_merge import EagerMerge
     from stepcore.ops.expand import Expand
+    from stepcore.ops.feedback import Feedback
     from stepcore.ops.flat_map import FlatMap
     from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
     from stepcore.ops.linear_off_chip_store import LinearOffChipStore
@@ -49,6 +50,7 @@ _LATER: Final = {
     "reassemble": ("Reassemble", "FlatReassemble"),
     "eager_merge": ("EagerMerge",),
     "parallelize": ("Parallelize",),
+    "feedback": ("Feedback",),
     "retile": ("Retile",),
     "retile_streamify": ("RetileStreamify",),
 }
@@ -152,8 +154,8 @@ if not TYPE_CHECKING:
 
 
 __all__ = [
-    "BY_NAME", "GENERATION_1", "OPERATORS", "Accum", "Bufferize", "Copy", "EagerMerge", "Expand", "FlatMap", "Flatten",
-    "Identity", "LinearOffChipLoad", "LinearOffChipStore", "Map", "Merge", "Operator", "Parallelize", "Partition",
-    "Promote", "RandomOffChipLoad", "RandomOffChipStore", "Reassemble", "Repeat", "RepeatRef", "Reshape", "Retile",
-    "RetileStreamify", "Scan", "Streamify", "Zip", "add", "remove",
+    "BY_NAME", "GENERATION_1", "OPERATORS", "Accum", "Bufferize", "Copy", "EagerMerge", "Expand", "Feedback", "FlatMap",
+    "Flatten", "Identity", "LinearOffChipLoad", "LinearOffChipStore", "Map", "Merge", "Operator", "Parallelize",
+    "Partition", "Promote", "RandomOffChipLoad", "RandomOffChipStore", "Reassemble", "Repeat", "RepeatRef", "Reshape",
+    "Retile", "RetileStreamify", "Scan", "Streamify", "Zip", "add", "remove",
 ]  # fmt: skip

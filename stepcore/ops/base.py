@@ -30,7 +30,7 @@ from typing import (
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops.calling import NOTHING, ONE_INPUT, ONE_OUTPUT, Calling, Inputs, Outputs, Param, ParamKind, value_text
-from stepcore.ops.pace import Buffers, OffChipUse, Pace, Read, Routing
+from stepcore.ops.pace import EACH_CHUNK, Buffers, Chunking, LoopPart, OffChipUse, Pace, Read, Routing
 from stepcore.records import Record
 from stepcore.sizes.dim import OPEN, SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.sizes.foreign import is_foreign
@@ -413,6 +413,7 @@ class Operator(Record, metaclass=_Checked, kw_only=True):
     routes: ClassVar[Routing] = Routing.NOTHING
     buffers: ClassVar[Buffers] = Buffers.NOTHING
     off_chip: ClassVar[OffChipUse] = OffChipUse.NOTHING
+    looping: ClassVar[LoopPart] = LoopPart.NOTHING
     ends_unread: ClassVar[bool] = False  # whether it is complete where nobody reads the last of its streams
     passes: ClassVar[bool] = False  # its outputs are its one input, unchanged
     counts: ClassVar[bool] = False  # its function may be step.count
@@ -422,6 +423,7 @@ class Operator(Record, metaclass=_Checked, kw_only=True):
     # behind ``.apply(...)``; ``refuse`` and ``misapply`` say what is wrong with a call that cannot be served.
     execute: ClassVar[Callable[[Operator, Any, str], Any]]
     refuse: ClassVar[Callable[[type[Operator], Sequence[Any], Mapping[str, Any]], StepError]]
+    end_loop: ClassVar[Callable[[Operator, Any], None]]  # is behind ``loop.close(...)``
     memory_of: ClassVar[Callable[[Any], Any]]  # a tensor as memory off chip, other values as they are
     misapply: ClassVar[Callable[[type[Operator], object, Sequence[Any], Mapping[str, Any]], StepError]]
 
@@ -472,6 +474,10 @@ class Operator(Record, metaclass=_Checked, kw_only=True):
     def looks_ahead(self, rank: int) -> bool:
         """Return whether it needs the next element of an input of ``rank`` (or its end) before it writes one."""
         return False
+
+    def chunking(self, rank: int) -> Chunking:
+        """Return how results follow from chunks of a first input of ``rank`` that come one by one."""
+        return EACH_CHUNK
 
     def rounds(self, inputs: Sequence[StreamType], output: StreamType, slot: int) -> Shape:
         """Return the sizes for all of which one element of the input at ``slot`` is read, by the pace."""

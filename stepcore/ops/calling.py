@@ -22,6 +22,7 @@ from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.sizes.foreign import is_foreign
 from stepcore.text.wording import few
+from stepcore.types import Element
 
 _ORDINALS: Final = ("first", "second", "third")
 
@@ -44,6 +45,7 @@ class ParamKind(Enum):
     CHOICE = "text"  # one of the parameter's choices
     FLAG = "truth value"
     FILLING = "number to fill with"  # one of the parameter's choices
+    ELEMENT = "element type"
 
     @property
     def article(self) -> str:
@@ -71,6 +73,9 @@ class ParamKind(Enum):
                 return isinstance(value, str)
             case ParamKind.FLAG:
                 return isinstance(value, bool)
+            case ParamKind.ELEMENT:
+                parts = value if isinstance(value, (list, tuple)) and value else (value,)
+                return all(isinstance(part, Element) for part in parts)
             case ParamKind.FILLING:
                 return isinstance(value, str) or ParamKind.INTEGER.accepts(value)
             case ParamKind.SIZES | ParamKind.OFFSETS:

@@ -17,7 +17,7 @@ from stepcore.ops.base import (
     need_inputs,
 )
 from stepcore.ops.calling import Inputs, pair
-from stepcore.ops.pace import Pace, Read
+from stepcore.ops.pace import EACH_CHUNK, Chunking, Pace, Read
 from stepcore.sizes.dim import Dim
 from stepcore.types import Shape, StreamType, element_bytes, same_shape, shape_text
 
@@ -106,6 +106,10 @@ def expand_as(
     def rounds(self, inputs: Sequence[StreamType], output: StreamType, slot: int) -> Shape:
         """Return the sizes along which one element of the data is repeated."""
         return output.shape[: self.b] if slot == 0 else ()
+
+    def chunking(self, rank: int) -> Chunking:
+        """Data whose every dimension is of size 1 serve the whole reference."""
+        return Chunking(held=(0,)) if self.b > rank else EACH_CHUNK
 
     def on_chip_bytes(self, inputs: Sequence[StreamType], outputs: Sequence[StreamType]) -> Dim:
         """Return the size of the element that is repeated."""

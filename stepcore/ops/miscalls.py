@@ -193,7 +193,8 @@ def wrong_kind(name: str, calling: Calling, param: Param, node: ast.expr, value:
         number = page.bound(value)
         way_out = f"{param.name}: {param.hint}"
         if meant:
-            way_out = f"write {param.name}={meant}" + (f", which is {number} here" if number is not None else "")
+            is_number = number is not None and param.kind is not ParamKind.SIZES
+            way_out = f"write {param.name}={meant}" + (f", which is {number} here" if is_number else "")
         return Mistake("STEP204", f"{text}, and {page.text(node)} is a size", way_out, meant)
     if isinstance(node, ast.Lambda):
         with_def = f"write a def with {decorator}(...) above it"
@@ -229,6 +230,8 @@ def _meant(calling: Calling, param: Param, value: Any, page: Page) -> str:
         case ParamKind.FILLING, float() if value in (*param.choices, -inf):
             return '"-inf"' if value == -inf else str(int(value))
         case ParamKind.INDICES, int() if is_integer(value):
+            return f"[{value}]"
+        case ParamKind.SIZES, int() | Dim() if is_integer(value) or str(value).isidentifier():
             return f"[{value}]"
         case ParamKind.INTEGER | ParamKind.SIZE, str() if value.isdecimal() and len(value) < 10:
             return str(int(value))

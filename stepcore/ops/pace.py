@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from stepcore.records import Record
+from stepcore.sizes.dim import Dim
 
 # What a FIFO holds where nobody says otherwise: ``fifo.depth`` of hardware.
 FIFO_DEPTH: Final = 2
@@ -45,6 +46,31 @@ class Buffers(Enum):
     NOTHING = "neither"
     FILLS = "elements -> buffers"
     READS = "buffers -> elements"
+
+
+class LoopPart(Enum):
+    """Whether an operator is an end of a loop (:mod:`stepcore.ops.feedback`)."""
+
+    NOTHING = "neither"
+    BEGINS = "nothing -> what comes back"
+    ENDS = "what comes back -> nothing"
+
+
+class Chunking(Record):
+    """How results follow from outermost chunks that come one by one, as they do in loops.
+
+    Most operators make of each chunk, one of each input, chunks of their own. ``so_far``: what a chunk becomes depends
+    on those before it. ``at_end``: nothing comes before all are there. So many chunks, ``together``, lead to one.
+    One chunk of the inputs ``held`` serves all chunks of the others.
+    """
+
+    so_far: bool = False
+    at_end: bool = False
+    together: Dim | int = 1
+    held: tuple[int, ...] = ()
+
+
+EACH_CHUNK: Final = Chunking()
 
 
 class OffChipUse(Enum):

@@ -16,7 +16,7 @@ from stepcore.ops.base import (
     need_size,
 )
 from stepcore.ops.calling import Group, Many, One, Outputs
-from stepcore.ops.pace import Routing
+from stepcore.ops.pace import Chunking, Routing
 from stepcore.ops.selectors import SELECTED
 from stepcore.types import Multihot, StreamType
 
@@ -108,6 +108,10 @@ def square_in_lanes(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[ste
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Deal out the chunks in turn."""
         return rt.deal(inputs[0], self.N, by_arrival=self.by_arrival())
+
+    def chunking(self, rank: int) -> Chunking:
+        """The lane of a chunk follows from how many came before it."""
+        return Chunking(so_far=True)
 
     def apply(self, input: Stream, name: str = "") -> tuple[list[Stream], Stream]:
         """Consume ``input`` and return the lanes, and where each chunk went."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, RuleSubject, TypingContext, need_inputs
-from stepcore.ops.pace import Pace, Read
+from stepcore.ops.pace import Chunking, Pace, Read
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, shape_text
 
@@ -90,6 +90,10 @@ def sum_all(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream
     def looks_ahead(self, rank: int) -> bool:
         """An outermost dimension ends with the stream, and the last element tells so."""
         return self.b > rank
+
+    def chunking(self, rank: int) -> Chunking:
+        """An outermost dimension holds the whole stream."""
+        return Chunking(at_end=self.b > rank)
 
     def apply(self, input: Stream, name: str = "") -> Stream:
         """Consume ``input`` and return the stream with one more dimension."""

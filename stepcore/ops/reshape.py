@@ -18,7 +18,7 @@ from stepcore.ops.base import (
     need_size,
 )
 from stepcore.ops.calling import Group, One, Outputs
-from stepcore.ops.pace import Pace, Read
+from stepcore.ops.pace import EACH_CHUNK, Chunking, Pace, Read
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.types import Element, Scalar, Shape, StreamType, components, dtype_of, shape_text
 
@@ -168,6 +168,10 @@ def chunks(E0: Annotated[step.Stream, step.f32, (D, M)]) -> Annotated[step.Strea
                 raise RuleError("STEP211", text, RuleSubject.param("S"))
             data = data.split_dim(index, (chunk, size // chunk))
         return (data,)
+
+    def chunking(self, rank: int) -> Chunking:
+        """Along the outermost dimension ``S`` chunks become one; the rest is filled at the end."""
+        return Chunking(so_far=True, together=self.S) if rank in self.L else EACH_CHUNK
 
     def apply(self, input: Stream, name: str = "") -> Any:
         """Consume ``input`` and return the stream of higher rank; with ``pad`` a tuple of it and the padding."""

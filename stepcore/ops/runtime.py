@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stepcore.sizes.dim import Dim
-from stepcore.types import Element, Shape
+from stepcore.types import Element, Shape, StreamType
 
 if TYPE_CHECKING:
     from stepcore.ops.memory import AffineRead, OffChipTensor
@@ -99,6 +99,10 @@ class Runtime(Protocol):
 
     def arrive(self, streams: Sequence[Data]) -> Sequence[Data]:
         """Return the outermost chunks of streams as they come, and a selector that tells from which each came."""
+        ...
+
+    def loop(self, type: StreamType) -> Data:
+        """Return the stream of a loop; only what reckons with whole streams has it, loops are run chunk by chunk."""
         ...
 
     def deal(self, data: Data, lanes: int, *, by_arrival: bool) -> Sequence[Data]:

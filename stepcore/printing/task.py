@@ -12,7 +12,9 @@ from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.graph.ir import Graph, Node, OutputPort, Port, ProgramSpec
 from stepcore.graph.typed import TypedGraph
 from stepcore.ops.calling import value_text
+from stepcore.ops.pace import LoopPart
 from stepcore.printing.code_lines import constant_text
+from stepcore.sizes.dim import Dim
 from stepcore.types import Element, Shape, STuple, shape_text
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ def graph_to_impl(graph: Graph | TypedGraph) -> str:
         ValueError: the graph is not complete, so there is nothing that could stand for it.
     """
     names = _stream_names(graph)
-    lines = [_node_text(node, names) for node in graph.nodes]
+    loops = _loop_names(graph, names)
+    lines = [line for node in graph.nodes for line in _node_lines(node, names, loops)]
     if graph.returns:
         lines.append(f"return {', '.join(names[index] for index in graph.returns)}")
     return "\n".join(lines)
@@ -50,9 +53,12 @@ def canonical_key(graph: Graph | TypedGraph) -> str:
         uses.update(node.inputs)
     keys = {index: f"input {position}" for position, index in enumerate(graph.inputs)}
     nodes: list[str] = []
+    loops = [*_loop_names(graph, {})]
     for node in graph.nodes:
         given = _params(node) if node.op is None else node.op.calling.computing(_params(node))
         params = sorted((name, value_text(value)) for name, value in given.items())
+        if node.op is not None and node.op.looping is not LoopPart.NOTHING:  # which loop it is matters, too
+            params.append(("loop", str(loops.index(_loop_of(node)))))
         digest = _digest(node.op_name, params, [keys.get(index, "?") for index in node.inputs])
         is_copy = node.op_name == "Copy"
         keys |= {index: f"{digest} {0 if is_copy else slot}" for slot, index in enumerate(node.outputs)}
@@ -110,12 +116,42 @@ def _stream_names(graph: Graph | TypedGraph) -> dict[int, str]:
     return names
 
 
-def _node_text(node: Node, names: Mapping[int, str]) -> str:
+def _loop_names(graph: Graph | TypedGraph, names: Mapping[int, str]) -> dict[int, str]:
+    """Return the names of loops by the streams that they give: ``loop``, ``loop2``, ..."""
+    begins = [node for node in graph.nodes if node.op is not None and node.op.looping is LoopPart.BEGINS]
+    taken = {*names.values(), *(value.func_name for node in graph.nodes for value in _fns(node))} if begins else set()
+    free = (name for number in count(1) if (name := f"loop{number if number > 1 else ''}") not in taken)
+    return {node.outputs[0]: name for node, name in zip(begins, free, strict=False)}
+
+
+def _node_lines(node: Node, names: Mapping[int, str], loops: Mapping[int, str]) -> list[str]:
     if node.op is None:
         raise ValueError("the graph is not complete: an operator could not be built")
-    params = {name: value_text(value) for name, value in _params(node).items()}
     inputs, outputs = [names[index] for index in node.inputs], [names[index] for index in node.outputs]
-    return node.op.calling.line(f"step.{node.written}", params, inputs, outputs)
+    if node.op.looping is LoopPart.ENDS:
+        return [f"{loops[_loop_of(node)]}.close({inputs[0]})"]
+    if node.op.looping is LoopPart.BEGINS:
+        params = {name: _value(value) for name, value in _params(node).items()}
+        name, given = loops[node.outputs[0]], ", ".join(f"{key}={value}" for key, value in params.items())
+        return [f"{name} = step.{node.written}({given})", f"{outputs[0]} = {name}.apply()"]
+    params = {name: value_text(value) for name, value in _params(node).items()}
+    return [node.op.calling.line(f"step.{node.written}", params, inputs, outputs)]
+
+
+def _loop_of(node: Node) -> int:
+    """Return the stream of the loop that a node begins or ends."""
+    return int(getattr(node.op, "source", next(iter(node.outputs), -1)))
+
+
+def _value(value: Any) -> str:
+    """Return the value of a parameter as a program writes it, types and sizes of runs by their makers."""
+    from stepcore.printing.python import element_text, size_text  # few operators have types as parameters
+
+    if isinstance(value, Element):
+        return element_text(value)
+    if isinstance(value, tuple) and any(isinstance(size, Dim) and size.is_open for size in value):
+        return f"[{', '.join(map(size_text, value))}]"
+    return value_text(value)
 
 
 def _params(node: Node) -> dict[str, Any]:

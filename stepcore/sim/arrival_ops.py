@@ -36,6 +36,13 @@ class ArrivalOrder(Record):
         found = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
         return found.flip(0) if node in self.backwards else found
 
+    def next_of(self, node: int, taken: int, waiting: Sequence[int]) -> int:
+        """Return from which of the streams ``waiting``, ascending, the chunk comes after ``taken`` others."""
+        if node in self.backwards:
+            return waiting[-1]
+        known = self._known(node)
+        return known[taken] if taken < len(known) and known[taken] in waiting else waiting[0]
+
     def dealt(self, node: int | None, lanes: int, count: int) -> Tensor:
         """Return the lane of each of ``count`` chunks."""
         if known := self._known(node):
@@ -74,16 +81,17 @@ def arrived(streams: Sequence[StreamData], order: ArrivalOrder, node: int | None
         places = torch.empty_like(which)
         places[which.argsort(stable=True)] = torch.arange(len(which))
         whole = chunks(whole, places)
-    return whole, _selector(which, len(streams))
+    return whole, came_from(which, len(streams))
 
 
 def dealt(data: StreamData, lanes: int, order: ArrivalOrder, node: int | None) -> tuple[StreamData, ...]:
     """Return the chunks of each lane, and a selector that tells to which each went."""
     which = order.dealt(node, lanes, positions(data.sizes[-1:]))
     given = [chunks(data, (which == lane).nonzero().flatten()) for lane in range(lanes)]
-    return (*given, _selector(which, lanes))
+    return (*given, came_from(which, lanes))
 
 
-def _selector(which: Tensor, branches: int) -> TensorData:
+def came_from(which: Tensor, branches: int) -> TensorData:
+    """Return the selector that names one of so many branches at each position."""
     bits = which.unsqueeze(1) == torch.arange(branches)
     return TensorData((len(which),), Multihot(Scalar("bool"), branches), [bits])

@@ -18,6 +18,8 @@ from torch import Tensor
 from stepcore.findings.diagnostics import StepError
 from stepcore.findings.errors import SimError
 from stepcore.fn.decl import FnScope
+from stepcore.graph.ir import Graph
+from stepcore.graph.typed import TypedGraph
 from stepcore.ops.base import Operator
 from stepcore.ops.memory import AffineRead, OffChipTensor
 from stepcore.sim.data import TensorData
@@ -29,7 +31,7 @@ from stepcore.sim.ragged import RaggedData, StreamData
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.unit import FnUnit
 from stepcore.surface.functions import Fn
-from stepcore.surface.stream import Stream, bind
+from stepcore.surface.stream import Stream, bind, size_values
 from stepcore.text.wording import counted, what_is
 from stepcore.types import Shape, Single, StreamType, components, dtype_of, element_shape
 
@@ -51,6 +53,24 @@ def eager_run(
     try:
         results = op.run(runtime, given)
         return [list(result.dense()) for result in results]  # type: ignore[attr-defined]
+    except SimError as error:
+        raise StepError(error.code, error.message) from error
+
+
+def run_loops(graph: Graph, outside: Sequence[Stream], made: Sequence[Stream]) -> None:
+    """Run operators that go round together, and give the streams ``made`` their values; ``outside`` are the inputs.
+
+    Raises:
+        StepError: as :func:`eager_run`.
+    """
+    from stepcore.sim.loops import evaluate_looped
+
+    bindings = {name: value for stream in (*outside, *made) for name, value in size_values(stream.ctx).items()}
+    runtime = EagerRuntime(bindings)
+    try:
+        found = evaluate_looped(TypedGraph(graph), runtime, [_data_of(stream) for stream in outside])
+        for stream, data in zip(made, found[len(outside) :], strict=True):
+            stream._data = list(data.dense())
     except SimError as error:
         raise StepError(error.code, error.message) from error
 

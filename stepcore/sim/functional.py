@@ -327,7 +327,7 @@ class Session:
         # Recorded calls such as torch.where(x > 0, 1.0, 0.0) make numbers of torch's default type.
         with torch.inference_mode(), world.env.default_dtype():
             try:
-                streams = evaluate(graph, runtime, world.inputs, observe)
+                streams = _evaluation(graph)(graph, runtime, world.inputs, observe)
                 runtime.need_order()
                 returned = [streams[index].dense() for index in graph.returns]
                 return self._with_memory(returned, runtime), streams
@@ -384,6 +384,15 @@ class Session:
         if outputs is None:
             return [*returned, *([runtime.content(port.name)] for port in self.spec.parameters if port.written)]
         return [[runtime.content(port.memory)] if port.memory else next(streams) for port in outputs]
+
+
+def _evaluation(graph: TypedGraph) -> Callable[..., list[StreamData]]:
+    """Return what runs a graph: most have no loops."""
+    if not graph.has_loops:
+        return evaluate
+    from stepcore.sim.loops import evaluate_looped
+
+    return evaluate_looped
 
 
 def _located(error: Exception, index: int | None) -> Exception:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -53,6 +53,16 @@ class RuntimeImpl:
         self.node: int | None = None  # the operator that runs, or ran last: for messages
         self.order: ArrivalOrder | None = None  # in which chunks arrive; None: as stated
 
+    @property
+    def bindings(self) -> Mapping[str, int]:
+        """The sizes that have a value before the run."""
+        return self._bindings
+
+    @property
+    def floating(self) -> torch.dtype:
+        """What fp32 stands for."""
+        return self._env.dtype
+
     def begin(self, graph: TypedGraph | None = None) -> None:
         """Begin a run of ``graph``, whose types name sizes that the run finds: nothing is stored yet."""
         self.node = None
@@ -97,6 +107,10 @@ class RuntimeImpl:
             order.leave(node, results)
         self._made.append((node, results))
         return results
+
+    def ran_in_loops(self, made: Iterable[tuple[TypedNode, Sequence[StreamData]]]) -> None:
+        """Take in what operators gave that ran chunk by chunk."""
+        self._made += made
 
     def unit(self, fn: Any) -> FnUnit:
         """Return the compiled ``fn``. It is found by identity: comparing declarations costs more than a small Map."""

@@ -26,7 +26,7 @@ from stepcore.sim.inferring import FLOATING
 from stepcore.sim.strength import EXAMINED, examine_world, not_on
 from stepcore.sim.world import World
 from stepcore.sizes.dim import DEFAULT_SIZES
-from stepcore.surface.applying import FINDINGS
+from stepcore.surface.consuming import FINDINGS
 from stepcore.surface.signature import Signature
 from stepcore.surface.stream import Stream
 from stepcore.types import StreamType

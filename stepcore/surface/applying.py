@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
 from types import FrameType
@@ -17,16 +16,12 @@ from typing import Any
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops.base import Operand, Operator, RuleError, TypingContext, need_common
 from stepcore.ops.calling import NOTHING, flat
-from stepcore.sizes.dim import DEFAULT_SIZES
-from stepcore.surface.callers import Cell, caller, cell, name_of, names_that_take, place
+from stepcore.ops.pace import LoopPart
+from stepcore.surface.callers import caller, name_of, names_that_take
+from stepcore.surface.consuming import bind_fresh, consume_check, mark_consumed, merged_sizes
 from stepcore.surface.origins import after, comes_from_published, mark_of, new_mark
-from stepcore.surface.stream import Stream, is_stream, size_values
-from stepcore.types import StreamType, components, element_shape
-
-# A verification collects the findings that do not stop a program: overuse, and outputs other than declared.
-FINDINGS: ContextVar[list[StepError] | None] = ContextVar("stepsmith_findings", default=None)
-# The sizes of the program that runs: those of operators without an input.
-SIZES: ContextVar[Mapping[str, int]] = ContextVar("stepsmith_sizes", default=DEFAULT_SIZES)
+from stepcore.surface.stream import Stream, is_stream
+from stepcore.types import StreamType
 
 
 class EagerContext(TypingContext):
@@ -65,20 +60,26 @@ def execute(op: Operator, given: Any, name: str) -> Any:
     bindings = merged_sizes(streams)
     context, types = _infer(op, streams, bindings, frame)
     carried = [stream for stream in streams if stream.has_data]
-    if carried and len(carried) != len(streams):
-        bare = next(stream for stream in streams if not stream.has_data)
+    if carried and not all(stream.has_data or stream.waits is not None for stream in streams):
+        bare = next(stream for stream in streams if not stream.has_data and stream.waits is None)
         named = _operand_names(op, streams, frame)
         names = named[streams.index(bare)], named[streams.index(carried[0])]
         text = f"{names[0]} carries no data, but {names[1]} does; set the data of both or of none"
         raise StepError("STEP205", text)
     labels = [f"{name}[{slot}]" for slot, _ in enumerate(types)] if name and len(types) > 1 else [name] * len(types)
     outputs = [Stream.typed(label, type_, context.facts) for label, type_ in zip(labels, types, strict=True)]
-    if carried or not streams:
+    settled = context.take_settled(op)
+    is_waiting = op.looping is LoopPart.BEGINS or any(stream.waits is not None for stream in streams)
+    if is_waiting:
+        from stepcore.surface.loops import record  # few scripts have loops
+
+        record(op, settled, streams, outputs)
+    elif carried or not streams:
         from stepcore.sim.eager import eager_run
 
-        for stream, tensors in zip(outputs, eager_run(context.take_settled(op), streams, types, bindings), strict=True):
+        for stream, tensors in zip(outputs, eager_run(settled, streams, types, bindings), strict=True):
             stream._data = tensors
-            _bind_fresh(stream, bindings)
+            bind_fresh(stream, bindings)
     for stream in outputs:
         stream.ctx = dict(bindings)
         stream.origin = after(op, [given.origin for given in streams], stream.name, stream.type)
@@ -145,63 +146,6 @@ def handed(value: Any) -> Any:
     return kind(*items) if hasattr(value, "_fields") else kind(items)
 
 
-def consume_check(streams: Sequence[Stream], frame: FrameType | None) -> None:
-    """Report STEP101 where a stream is consumed already, or stands twice among ``streams``."""
-    here = cell()
-    for index, stream in enumerate(streams):
-        again = any(stream is other for other in streams[:index])
-        if is_run_again(stream.consumed_in, here):
-            stream.consumed_at = None  # by what this run replaces
-        if stream.consumed_at is None and not again:
-            continue
-        first = stream.consumed_at or place(frame)
-        text = (
-            f"{name_of(stream, frame) or 'a stream'} is consumed twice, but a stream is drained by its first consumer; "
-            f"insert a Copy (first consumed at {first})"
-        )
-        report(StepError("STEP101", text))
-
-
-def report(error: StepError) -> None:
-    """Raise ``error``, or note it where a verification collects such findings and goes on."""
-    findings = FINDINGS.get()
-    if findings is None:
-        raise error
-    findings.append(error)
-
-
-def mark_consumed(streams: Sequence[Stream], frame: FrameType | None) -> None:
-    """Remember that ``streams`` are drained, and where."""
-    there, here = place(frame), cell()
-    for stream in streams:
-        stream.consumed_at, stream.consumed_in = there, here
-
-
-def is_run_again(before: Cell | None, now: Cell | None) -> bool:
-    """Whether ``now`` is another run of the same cell of a notebook, whose results replace those of the run before."""
-    return before is not None and now is not None and before.cell == now.cell and before.run != now.run
-
-
-def merged_sizes(streams: Sequence[Stream]) -> dict[str, int]:
-    """Return the bindings of all ``streams``, without any those of the program that runs.
-
-    Raises:
-        StepError: STEP207 where two of them bind a size differently.
-    """
-    if not streams:
-        return dict(SIZES.get())
-    merged = size_values(streams[0].ctx)
-    origin = dict.fromkeys(merged, streams[0])
-    for stream in streams[1:]:
-        for key, value in size_values(stream.ctx).items():
-            if merged.setdefault(key, value) != value:
-                first = origin[key].label
-                text = f"{key} is {merged[key]} for {first} but {value} for {stream.label}; give both the same ctx"
-                raise StepError("STEP207", text)
-            origin.setdefault(key, stream)
-    return merged
-
-
 def _infer(
     op: Operator, streams: Sequence[Stream], bindings: dict[str, int], frame: FrameType | None
 ) -> tuple[EagerContext, tuple[StreamType, ...]]:
@@ -222,18 +166,20 @@ def _operand_names(op: Operator, streams: Sequence[Stream], frame: FrameType | N
     return [name_of(stream, frame) or op.inputs.ordinal(index, len(streams)) for index, stream in enumerate(streams)]
 
 
-def _bind_fresh(stream: Stream, bindings: dict[str, int]) -> None:
-    """Add the sizes that only the data know: those of Partition's outputs, and of tiles that are made of them."""
-    first: Any = stream.data[0]
-    levels = getattr(first, "levels", ())
-    inner = first.values.shape[1:] if levels else first.shape
-    sizes = (*reversed(stream.shape), *element_shape(components(stream.dtype)[0]))
-    for size, found in zip(sizes, (*reversed(levels), *inner), strict=False):
-        if size.is_open and isinstance(found, int) and str(size) not in bindings:
-            bindings[str(size)] = found
+def _end_loop(op: Operator, given: Any) -> None:
+    from stepcore.surface.loops import close  # few scripts have loops
+
+    ready = close(op, given)
+    if ready is None:
+        return
+    from stepcore.sim.eager import run_loops
+
+    run_loops(ready.graph, ready.outside, ready.made)
+    ready.bind()
 
 
 Operator.execute = staticmethod(execute)
+Operator.end_loop = staticmethod(_end_loop)
 Operator.refuse = staticmethod(_refuse)
 Operator.misapply = staticmethod(_misapply)
 Operator.memory_of = staticmethod(_memory_of)

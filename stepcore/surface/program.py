@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops.base import element_mismatch, mismatch
 from stepcore.sizes.dim import Dim, Facts
-from stepcore.surface.applying import SIZES, consume_check, mark_consumed, merged_sizes, report
+from stepcore.surface import applying  # noqa: F401  what operators do in scripts
 from stepcore.surface.callers import caller
+from stepcore.surface.consuming import SIZES, consume_check, mark_consumed, merged_sizes, report
 from stepcore.surface.elements import as_element
 from stepcore.surface.functions import DECLARED, NAMES, ScriptNames
 from stepcore.surface.signature import Signature
@@ -200,6 +201,8 @@ class Program:
         outputs = list(returned) if isinstance(returned, (tuple, list)) else [returned]
         if not outputs or not all(isinstance(stream, Stream) for stream in outputs):
             raise StepError("STEP219", f"{self.name} returns no stream, but {returned!r}; return its output streams")
+        if any(stream.waits is not None for stream in outputs):
+            raise StepError("STEP229", f"a loop of {self.name} is never closed; end it with loop.close(STREAM)")
         if declared is not None:
             self._check_outputs(outputs, declared)
         consume_check(outputs, None)

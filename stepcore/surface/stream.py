@@ -104,6 +104,7 @@ class Stream:
         self.consumed_in: Cell | None = None
         self._data: list[Tensor] | None = None
         self._origin: Origin | None = None
+        self.waits: Any = None  # for loops that are not closed: the recording of :mod:`stepcore.surface.loops`
 
     @staticmethod
     def of(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
 from .elements import Multihot, STuple, components
 from .streams import OracleError, Stream, require
+
+if TYPE_CHECKING:
+    from .loops import Loops
 
 
 def streams_in(inputs: Any) -> list[Stream]:
@@ -67,18 +70,36 @@ class Operator:
     bw: Any = None
     dispatch: Any = None
     tape: ClassVar[list[Stream] | None] = None
+    merges: ClassVar[bool] = False  # whether it takes of its inputs what arrives
     later: ClassVar[bool] = False  # whether generation 1 lacks it
     arrivals: ClassVar[list[tuple[int, ...]] | None] = None  # what arrival decides, one application after the other
+    loops: ClassVar[Loops | None] = None  # those of the program, where it has some
 
     def apply(self, inputs: Any = (), name: str = "") -> Any:
         """Consume the inputs, if any, and give the output stream, or a list of streams; `name` is only for people."""
         given = streams_in(inputs) if inputs != () else []
         if self.tape is not None:
             self.tape.extend(given)
-        found = self.run(inputs)
+        found = self._looped(inputs, given) if self.loops is not None and given else self.run(inputs)
         later = self.later or getattr(self, "pad", None) is not None or any(stream.later for stream in given)
         for stream in [] if found is None else streams_in(found):
             stream.later = later
+        return found
+
+    def _looped(self, inputs: Any, given: list[Stream]) -> Any:
+        """What comes of inputs of which some may grow."""
+        assert self.loops is not None, "a program has loops"
+        growing = any(stream.growing for stream in given)
+        made_of = frozenset(part for stream in given for part in stream.made_of)
+        usable = self.loops.usable(self, inputs) if growing and not self.merges else inputs
+        if usable is None:  # what it gives, all of it tells: without any chunk
+            found = self.run(self.loops.cut_to_none(inputs))
+            found = self.loops.cut_to_none(found)
+        else:
+            found = self.run(usable)
+        for stream in [] if found is None else streams_in(found):
+            stream.growing |= growing
+            stream.made_of |= made_of
         return found
 
     def run(self, inputs: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .base import Operator
 from .compute import Accum, FlatMap, Map, Scan
+from .loops import Feedback
 from .routing import EagerMerge, Merge, Parallelize, Partition, Reassemble
 from .shaping import (
     Bufferize,
@@ -56,6 +57,7 @@ _LATER: tuple[type[Operator], ...] = (
     Reassemble,
     EagerMerge,
     Parallelize,
+    Feedback,
 )
 
 OPERATORS: dict[str, type[Operator]] = {operator.__name__: operator for operator in (*_FIRST, *_LATER)} | {

@@ -144,9 +144,13 @@ class Reassemble(Operator):
 class EagerMerge(Operator):
     """The chunks of all streams as they come: here one stream after the other."""
 
+    merges = True
+
     def run(self, inputs: Any) -> tuple[Stream, Stream]:
         """A list of streams -> `(data, selector)`."""
         branches = _branches(inputs)
+        if self.loops is not None:
+            return self._in_loops(branches)
         waiting = [stream.lists() for stream in branches]
         order = [number for number, chunks in enumerate(waiting) for _ in chunks]
         if self.arrivals is not None:
@@ -154,6 +158,24 @@ class EagerMerge(Operator):
         data = Stream.of([waiting[k].pop(0) for k in order], [*_common(branches), None], branches[0].element)
         require(not any(waiting), "not every chunk has arrived")
         return data, _selector(order, len(branches))
+
+    def _in_loops(self, branches: list[Stream]) -> tuple[Stream, Stream]:
+        """What was taken so far of inputs that may grow."""
+        assert self.loops is not None, "a program has loops"
+        number = len(self.loops.inputs)
+        self.loops.inputs.append(branches)
+        if number == len(self.loops.orders):
+            self.loops.orders.append([])
+        order, waiting = self.loops.orders[number], [stream.lists() for stream in branches]
+        if not self.loops.in_loop(number) and not any(stream.growing for stream in branches):
+            order = [place for place, chunks in enumerate(waiting) for _ in chunks]
+            if self.loops.decided is not None:
+                order = list(self.loops.decided[number])
+        data = Stream.of([waiting[k].pop(0) for k in order], [*_common(branches), None], branches[0].element)
+        selector = _selector(order, len(branches))
+        for stream in (data, selector):
+            stream.growing, stream.made_of = any(waiting), frozenset({number})
+        return data, selector
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,8 @@ class Stream:
     element: Element
     items: list[Item]
     later: bool = False  # whether a type or an operator of generation 2 led to it
+    growing: bool = False  # whether more of it may come back by a loop
+    made_of: frozenset[int | str] = frozenset()  # the EagerMerges, by their numbers, and loops that led to it
 
     def __post_init__(self) -> None:
         require(len(self.sizes) >= 1, "a stream has at least one dimension")

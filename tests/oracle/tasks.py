@@ -21,10 +21,19 @@ from ruamel.yaml import YAML
 from .base import streams_in
 from .elements import Buffer, Element, Free, Multihot, Scalar, STuple, Tile, components, dtype_of
 from .lists import Size, Sizes, positions
+from .loops import Loops
 from .operators import OPERATORS
 from .streams import Fn, OracleError, Stream, dense, literal_stream, nested_tensors, packed_shape, require
 
 DEFAULT_SIZES = {"M": 5, "N": 7, "K": 9, "D": 16}
+
+
+# The types that programs name: those of loops.
+_TYPES: dict[str, Any] = {
+    "f32": Scalar(), "i64": Scalar("int64"), "bool_": Scalar("bool"), "Buffer": Buffer, "Multihot": Multihot,
+    "Tile": lambda dtype, sizes: Tile(Scalar(dtype) if isinstance(dtype, str) else dtype, sizes),
+    "STuple": lambda items: STuple(tuple(items)), "dyn": lambda name: None, "ragged": lambda name: None,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -156,10 +165,18 @@ class _Run:
 
     def program(self, text: str, tape: list[Stream], arrivals: list[tuple[int, ...]] | None = None) -> list[Stream]:
         """The streams that `impl` returns; every stream that an operator consumed is put on the tape."""
-        of_run = {"tape": tape, "arrivals": arrivals}
+        if "Feedback(" in text:
+            loops = Loops(arrivals)
+            found: list[Stream] = loops.run(lambda: self._pass(text, tape, {"loops": loops}))
+            return found
+        return self._pass(text, tape, {"arrivals": arrivals})
+
+    def _pass(self, text: str, tape: list[Stream], known: dict[str, Any]) -> list[Stream]:
+        tape.clear()
+        of_run = {"tape": tape, **known}
         recording = {name: type(name, (operator,), of_run) for name, operator in OPERATORS.items()}
         scope = {name: value for name, value in self.scope.items() if name.endswith("_value")} | self.sizes
-        scope |= {"step": SimpleNamespace(**recording, count="count")}
+        scope |= {"step": SimpleNamespace(**recording, count="count", **_TYPES)}
         memory = {entry["name"]: self.data[entry["name"]].clone() for entry in self.spec.get("parameters") or []}
         scope |= memory
         scope |= {entry["name"]: self._input(entry) for entry in self.spec["inputs"]}

@@ -23,7 +23,7 @@ from stepcore.jobs import JobCancelled, JobError
 from stepcore.sim.torch_settings import settings_kept
 from stepcore.sim.worker.imports import describe, import_module
 from stepcore.sim.worker.tasks import checked_file
-from stepcore.surface.applying import FINDINGS
+from stepcore.surface.consuming import FINDINGS
 
 _NO_CHECK = "no check of the script was reached: it has to run an assert, or torch.testing.assert_close"
 _MARK = "__stepsmith_checked__"

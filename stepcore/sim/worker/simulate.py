@@ -157,14 +157,14 @@ def _row(candidate: Candidate, path: str, verdict: Verdict) -> VerdictRow:
 def _run(session: Session, graph: TypedGraph, context: Context) -> tuple[Run, list[float]]:
     """Run operator by operator, each to its end; return what each stream holds, and the seconds of each operator."""
     session.bounds.check(graph)
-    seconds: list[float] = []
+    seconds = [0.0] * len(graph.nodes)
     start = perf_counter()
 
     def observe(node: TypedNode, results: Sequence[StreamData]) -> None:
         nonlocal start
         for found in results:
             found.force()
-        seconds.append(perf_counter() - start)
+        seconds[node.index] = perf_counter() - start
         _tell(context, node.index + 1, len(graph.nodes))
         start = perf_counter()
 

@@ -1,0 +1,110 @@
+"""Loops in programs: ``loop.apply()`` and ``loop.close(y)``, each once, in the body that makes the loop."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from stepcore.findings.diagnostics import Related
+from stepcore.frontend.application import apply_operator, consume, leaves
+from stepcore.frontend.values import UNKNOWN, LoopValue, Path, StreamRef, Value, is_stream
+from stepcore.graph.ir import Node
+from stepcore.graph.loops import FeedbackEnd
+from stepcore.text.span import Span
+
+if TYPE_CHECKING:
+    from stepcore.frontend.elaboration import Elaboration
+
+
+def call(el: Elaboration, loop: LoopValue, method: str, node: ast.Call) -> Value:
+    """Return the value of a call of one of the two methods of a loop."""
+    assert isinstance(node.func, ast.Attribute), "it is a method"
+    name = el.text(node.func.value)
+    if loop.body is not el.frame:
+        text = f"{name} is a loop of another body, and a loop is applied and closed in the one that makes it"
+        el.report("STEP229", node.func, text, "make, apply and close it in one function")
+        loop.ended.append((el.path, el.span(node)))  # that it is not closed at home is the same mistake
+        el.graph.complete, el.suppress_unused = False, True
+        return UNKNOWN
+    return _apply(el, loop, name, node) if method == "apply" else _close(el, loop, name, node)
+
+
+def _apply(el: Elaboration, loop: LoopValue, name: str, node: ast.Call) -> Value:
+    again, found = loop.stream >= 0, apply_operator(el, loop, node)
+    if again:
+        way_out = f"apply it once, and give the stream to {el.operator('Copy')}()"
+        el.report("STEP229", node.func, f"{name} is applied twice, and what comes back is one stream", way_out)
+        el.graph.complete, el.suppress_unused = False, True
+        return UNKNOWN
+    if isinstance(found, StreamRef):
+        loop.stream = found.index
+    return found
+
+
+def _close(el: Elaboration, loop: LoopValue, name: str, node: ast.Call) -> None:
+    given = [*node.args, *(each.value for each in node.keywords if each.arg == "input")]
+    others = [each for each in node.keywords if each.arg != "input"]
+    if len(given) != 1 or others:
+        for argument in (*given, *(each.value for each in others)):
+            el.evaluate(argument)
+        what = f"{len(given)} streams" if len(given) > 1 else "no stream" if not given else f"{others[0].arg}="
+        el.report("STEP205", node, f"{name}.close takes the stream that comes back, found {what}", _way_out(name))
+        return _leave(el, loop, node)
+    (argument,) = given
+    value = el.evaluate(argument)
+    graph = el.graph
+    made = Node(len(graph.nodes), FeedbackEnd.__name__, None, (), (), el.span(node), el.span(node.func))
+    graph.nodes.append(made)
+    for leaf in leaves(el, argument, value):
+        found = consume(el, leaf, made.index, f"{name}.close takes one stream")
+        made.inputs += tuple(found)
+        made.input_spans += (el.span(leaf.expr),) * len(found)
+    if len(made.inputs) > 1 or (made.inputs and not is_stream(value)):
+        text = f"{name}.close takes the stream that comes back, and {el.what(argument, value)}"
+        el.report("STEP205", argument, text, _way_out(name))
+    elif made.inputs and loop.stream >= 0:
+        made.op = FeedbackEnd.made({"source": loop.stream})
+    if made.op is None:
+        graph.complete = False
+    before = next((span for path, span in loop.ended if not _excludes(path, el.path)), None)
+    if before is not None:
+        related = (Related(before, f"{name} is closed here first"),)
+        way_out = f"close it once; {el.operator('EagerMerge')}() joins several streams"
+        el.report("STEP229", node, f"{name} is closed twice, and one stream comes back", way_out, related)
+    if loop.ended or el.path:  # which of several it is, only a run can tell
+        graph.complete = False
+    loop.ended.append((el.path, el.span(node)))
+    return None
+
+
+def _leave(el: Elaboration, loop: LoopValue, node: ast.Call) -> None:
+    loop.ended.append((el.path, el.span(node)))
+    el.graph.complete = False
+
+
+def _way_out(name: str) -> str:
+    return f"write {name}.close(STREAM)"
+
+
+def _excludes(one: Path, other: Path) -> bool:
+    """Return whether two places stand in different arms of a branch."""
+    arms = dict(one)
+    return any(arms.get(branch, arm) != arm for branch, arm in other)
+
+
+def finish(el: Elaboration) -> None:
+    """Report the loops that are not applied and closed: what is left out may have done it."""
+    for loop in el.loops:
+        if el.suppress_unused or loop.op is None or (loop.stream >= 0 and loop.ended):
+            continue
+        el.graph.complete = False
+        where: Span = loop.span
+        if loop.ended:
+            el.report("STEP229", where, "nobody reads what comes back by this loop", "its stream is loop.apply()")
+        elif loop.stream >= 0:
+            text = "this loop is never closed, so nothing comes back by it"
+            el.report("STEP229", where, text, "end it with loop.close(STREAM) in the same body")
+        else:
+            text = "this loop is neither applied nor closed"
+            way_out = "its stream is loop.apply(), and loop.close(STREAM) says what comes back; or remove it"
+            el.report("STEP229", where, text, way_out)
