@@ -25,6 +25,9 @@ from stepcore.findings.diagnostics import Severity, StepError
 from stepcore.findings.errors import SimError
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml.tasks import read_task
+from stepcore.ide.analysis import analyze
+from stepcore.ide.completion import completions
+from stepcore.ide.signature import signature
 from stepcore.printing.task import canonical_key, graph_to_impl
 from stepcore.sim import loops
 from stepcore.sim.functional import Run, Session
@@ -476,3 +479,13 @@ def test_the_literal_interpreter_refuses_loops_that_wait() -> None:
     )
     with pytest.raises(OracleError):
         by_oracle(body)
+
+
+def test_editors_know_both_calls_of_a_loop() -> None:
+    text = f"{HEAD}@step.program\n{ONE}\n{TWICE}"
+    offset = text.index("loop.close(") + len("loop.")
+    analysis = analyze(text, "loop.py")
+    assert [item.label for item in completions(analysis, offset)] == ["apply", "close"]
+    found = signature(analysis, offset + len("close("))
+    assert found is not None
+    assert found.label == "loop.close(input)"

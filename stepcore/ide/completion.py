@@ -13,6 +13,7 @@ from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import (
     UNKNOWN,
     Helper,
+    LoopValue,
     ModuleRef,
     OperatorRef,
     OperatorValue,
@@ -124,6 +125,9 @@ def _attributes(cursor: Cursor, node: ast.Attribute, snippets: bool) -> Iterator
         shape = (ONE_INPUT if kind is None else kind.inputs).fields(1, "$1")
         text = "apply" + shape if snippets else "apply"
         yield CompletionProposal("apply", Kind.HELPER, FITS, "", "", text, snippets, asks=True)
+        if isinstance(owner, LoopValue):
+            text = "close($1)" if snippets else "close"
+            yield CompletionProposal("close", Kind.HELPER, FITS, "", "", text, snippets, asks=True)
         return
     path = owner.name if isinstance(owner, ModuleRef) else _dotted(node.value)
     if path == "stepcore" or (path == "step" and owner is UNKNOWN):
@@ -219,6 +223,9 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
         for label, value in _visible(cursor):
             if param.kind.accepts(value):
                 yield CompletionProposal(label, Kind.WEIGHT, FITS, f"{value.scalar}, {shape_text(value.sizes)}")
+        return
+    if param.kind is ParamKind.ELEMENT:
+        yield from declaring.element_types(cursor, _visible(cursor), snippets)
         return
     if param.kind is ParamKind.FLAG or param.choices:
         for text in ("True", "False") if param.kind is ParamKind.FLAG else map(value_text, param.choices):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from stepcore.frontend.values import OperatorRef, OperatorValue, ready_made
+from stepcore.frontend.values import LoopValue, OperatorRef, OperatorValue, ready_made
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.completion import operator_of
 from stepcore.ide.cursor import Cursor, cursor_at
@@ -38,11 +38,22 @@ _MAKES: Final = {
 }
 
 
+_OF_CLOSE: Final = CallSignature(
+    "loop.close(input)",
+    "Consumes the stream that comes back by the loop, once, in the body that makes the loop; gives nothing.",
+    (("input", ""),),
+    0,
+)
+
+
 def _of_call(cursor: Cursor, call: ast.Call, inside: ast.AST) -> CallSignature | None:
     if isinstance(call.func, ast.Attribute) and call.func.attr == "apply":
         owner = cursor.value(call.func.value)
         operator = operator_of(owner)
         return _of_apply(operator) if operator is not None and isinstance(owner, OperatorValue | OperatorRef) else None
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "close":
+        loop = cursor.value(call.func.value)
+        return _OF_CLOSE if isinstance(loop, LoopValue) else None
     operator = operator_of(cursor.value(call.func))
     if operator is not None:
         calling = operator.calling
