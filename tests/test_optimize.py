@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 import stepagents.executors.opening
 import stepagents.optimize.proof
+from optimized_programs import assert_optimized
+from programs import count
 from stepagents.cli.optimize import optimize
 from stepagents.executors.executor import Executor, worker_command
 from stepagents.optimize.archive import Archive
@@ -159,6 +161,11 @@ def test_workers_find_what_one_process_finds() -> None:
     assert (spread.archive.front, spread.spent) == (alone.archive.front, alone.spent)
     assert spread.trials.problem == ""
     assert len(alone.archive.front) > 1
+
+
+@pytest.mark.parametrize("first", range(0, count(24), 6))
+def test_random_programs_made_faster_are_right_and_not_slower(first: int) -> None:
+    assert sum(assert_optimized(seed) for seed in range(first, first + 6))
 
 
 class Failing(Lent):

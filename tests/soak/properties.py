@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 from joined_programs import boundaries
+from optimized_programs import assert_optimized, optimizable_task
 from programs import GADGETS, generate, impl_text, reusing, task_text
 from programs.generation2 import generation2_task
 from programs.ragged import ragged_task
@@ -61,6 +62,17 @@ def generation2(order: Order, report: Report) -> None:
     def case(seed: int) -> None:
         text = generation2_task(seed)
         _raises(lambda: assert_holds(text), text)
+
+    _each(order, report, case)
+
+
+def optimized(order: Order, report: Report) -> None:
+    """What the search for faster programs keeps of random programs is right on fresh data and sizes, runs to its end,
+    and is not slower.
+    """
+
+    def case(seed: int) -> None:
+        _raises(lambda: assert_optimized(seed), optimizable_task(seed))
 
     _each(order, report, case)
 
