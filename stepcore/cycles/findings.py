@@ -137,7 +137,7 @@ class _Finder:
     def sizes(self) -> Iterator[Diagnostic]:
         """STEP507: a size that only the data know has no largest value."""
         timed = self.timed
-        ctx = TypingContext()
+        ctx = TypingContext(timed.spec.bindings())
         ctx.program, ctx.ports = timed.graph, timed.spec.inputs
         for node in timed.graph.nodes:
             fn = getattr(node.op, "fn", None)

@@ -226,16 +226,22 @@ class TypingContext:
             found, self._used = found.made(params), {}
         return found
 
-    def greatest(self, operand: Operand) -> int:
-        """Return a whole number that elements of ``operand`` do not exceed: an input says it, else it is guessed."""
+    def greatest(self, operand: Operand) -> Dim:
+        """Return what elements of ``operand`` do not exceed: an input or a function says it, else it is guessed."""
         known = self.known_greatest(operand)
-        return MOST_COUNTED if known is None else known
+        return Dim.of(MOST_COUNTED) if known is None else known
 
-    def known_greatest(self, operand: Operand) -> int | None:
-        """Return the ``max`` of the input that elements of ``operand`` come from; None where nobody gave one."""
+    def known_greatest(self, operand: Operand) -> Dim | None:
+        """Return the ``max`` of the input that elements of ``operand`` come from, or what the function that computed
+        them limits them to (:func:`stepcore.fn.limits.greatest_result`); None where nobody said it.
+        """
         index, program = operand.stream, self.program
         while program is not None and index >= 0 and (producer := program.streams[index].producer) is not None:
             op, inputs = program.nodes[producer].op, program.nodes[producer].inputs
+            if op is not None and op.pace is not None and op.pace.applies and not op.pace.folds:
+                from stepcore.fn.limits import greatest_result  # few programs count what is computed
+
+                return greatest_result(getattr(op, "fn", None), self.bindings)
             is_same = op is not None and (op.pace is not None or op.routes in (Routing.SPLITS, Routing.DEALS))
             if not is_same or op.off_chip is not OffChipUse.NOTHING or (op.pace and (op.pace.applies or op.pace.folds)):
                 return None
@@ -243,7 +249,7 @@ class TypingContext:
         places = {stream: place for place, stream in enumerate(getattr(program, "inputs", ()))}
         port = self.ports[places[index]] if index in places and places[index] < len(self.ports) else None
         found = getattr(port, "maximum", None)
-        return None if found is None else max(int(found), 1)
+        return None if found is None else Dim.of(max(int(found), 1))
 
     def origin(self, operand: Operand) -> str:
         """Return the name of the stream that ``operand`` is unchanged: the first one, through Copy and Identity.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from stepagents.proposers.programs import solution
 from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.deliver import Delivered, delivered
 from stepagents.schedules.programs import Tiled
+from stepagents.schedules.ragged.search import ragged_schedules
 from stepagents.schedules.search import ScheduleOptions, TiledLowering, schedules
 from stepagents.torchfn.refusals import NO_LOWERING
 from stepagents.torchfn.target import Target
@@ -48,7 +50,8 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
     traced = replace(traced, bound=sizes)
     chip = _chip(order.folder / "file")
     options = ScheduleOptions(chip, chip.onchip.capacity or CAPACITY, _TRIES)
-    found = schedules(traced, options, lambda tried: order.tell("lower", tried))
+    tell = partial(order.tell, "lower")
+    found = ragged_schedules(traced, options, tell) or schedules(traced, options, tell)
     faults: list[str] = []
     for program in found.programs:
         order.tell("write", found.tried)

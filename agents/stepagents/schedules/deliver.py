@@ -53,7 +53,8 @@ def delivered(traced: TracedFunction, target: Target, program: Tiled, folder: Pa
     text = python_text(replace(traced, verified=tuple(sizes)), target, program, folder)
     result = Proof()
     for each in sizes:
-        found = proof(text, file, target, {} if each == whole else dict(each))
+        run = python_text(traced, target, _drawn_within(program, each), folder) if program.bounded else text
+        found = proof(run, file, target, {} if each == whole else dict(each))
         if found.fault:
             return Delivered(text, (), False, fault=found.fault)
         result = found if found.note else result
@@ -66,7 +67,8 @@ def checked_sizes(program: Tiled) -> list[Mapping[str, int]]:
     Where that is too much, each size that it was asked for is run with the others as small as they can be.
     """
     own = dict(program.spec.defaults)
-    least = {name: min(size, program.multiples.get(name, min(size, _FREE))) for name, size in own.items()}
+    steps = {**program.multiples, **program.least}
+    least = {name: min(size, steps.get(name, min(size, _FREE))) for name, size in own.items()}
     if not _holds(program, least):
         return [own]
     if _is_little(program, own):
@@ -83,6 +85,16 @@ def _is_little(program: Tiled, sizes: Mapping[str, int]) -> bool:
     return flops <= WHOLE_FLOPS and numbers <= WHOLE_NUMBERS
 
 
+def _drawn_within(program: Tiled, sizes: Mapping[str, int]) -> Tiled:
+    """Return the program with whole numbers drawn within its sizes: at small ones all would be at the most else."""
+    inputs = [
+        replace(port, maximum=min(port.maximum or most.bind(sizes), most.bind(sizes)))
+        for port in program.spec.inputs
+        if (most := program.bounded.get(port.name)) is not None
+    ]
+    return replace(program, spec=replace(program.spec, inputs=tuple(inputs)))
+
+
 def _holds(program: Tiled, sizes: Mapping[str, int]) -> bool:
     """Whether blocks and lanes divide all sizes; those of sums and products of symbols are looked at, too."""
     return all(name in sizes and sizes[name] % step == 0 for name, step in program.multiples.items())
@@ -95,8 +107,9 @@ def python_text(traced: TracedFunction, target: Target, program: Tiled, folder: 
         ConvertError: it does not.
     """
     ranks = {item.name: len(item.dims) for item in traced.inputs}
-    given = [port.name for port in program.spec.parameters]
-    rows = [name for name in given if ranks.get(name) == 1]
+    memories = [port.name for port in program.spec.parameters]
+    given = [*(port.name for port in program.spec.inputs), *memories]
+    rows = [name for name in memories if ranks.get(name) == 1]
     rank = len(traced.outputs[0].dims)
     shaped = "" if rank > 1 else f".reshape(1, {'-1' if rank else 1})"  # one row, as it lies in memory
     own = own_reference(traced, target, given, folder, rows, shaped)

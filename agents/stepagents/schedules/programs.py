@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +14,7 @@ from stepcore.check.programs import Checked, ImplChecker
 from stepcore.costs.metrics import Metrics, measure
 from stepcore.findings.diagnostics import Severity
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
-from stepcore.fn.decl import FnScope
+from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.graph.task import TaskFile
 from stepcore.sizes.dim import Dim
@@ -30,7 +30,11 @@ _NORMAL: Final = "torch.randn"  # how data are drawn where nothing is said
 
 @dataclass  # without slots: what is derived is kept
 class Tiled:
-    """One program of a schedule. ``multiples`` are what each size has to be a multiple of; ``cycles`` once timed."""
+    """One program of a schedule. ``multiples`` are what each size has to be a multiple of; ``cycles`` once timed.
+
+    ``least`` are the smallest sizes to verify it at, where those are not the multiples; ``bounded`` the sizes that
+    whole numbers of an input do not exceed.
+    """
 
     spec: ProgramSpec
     impl: str
@@ -39,6 +43,8 @@ class Tiled:
     multiples: Mapping[str, int]
     estimated_bytes: int
     cycles: int | None = None
+    least: Mapping[str, int] = field(default_factory=dict)
+    bounded: Mapping[str, Dim] = field(default_factory=dict)
 
     @cached_property
     def checked(self) -> Checked:
@@ -66,21 +72,38 @@ def tiled(
 ) -> Tiled:
     """Return what ``writer`` has written as a program."""
     impl = writer.text(writer.costs.dispatch(chip))
+    spec = program_spec(traced, impl, writer.fns, (memory, result), bound)
+    return Tiled(spec, impl, writer.costs, schedule, dict(writer.divisors), _estimated(writer))
+
+
+def program_spec(
+    traced: TracedFunction,
+    impl: str,
+    fns: Sequence[FnDecl],
+    result: tuple[str, tuple[Dim, ...]],
+    bound: Mapping[str, int],
+    inputs: tuple[Port, ...] = (),
+) -> ProgramSpec:
+    """Return the specification of a program that reads tensors of ``traced`` off chip and ``inputs`` as streams.
+
+    ``result`` are the name of the memory that it writes, and its sizes, outermost first.
+    """
     read = {item.name for item in traced.inputs if f"tensor={item.name}," in impl}
     ports = [_port(item) for item in traced.inputs if item.name in read]
-    out = _memory_type(result)
+    memory, dims = result
+    out = _memory_type(dims)
     symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bound)))
-    named = {symbol for port in ports for size in port.type.shape for symbol in size.symbols()}
-    named |= {symbol for size in result for symbol in size.symbols()}
-    spec = ProgramSpec(
+    named = {symbol for port in (*inputs, *ports) for size in port.type.shape for symbol in size.symbols()}
+    named |= {symbol for size in dims for symbol in size.symbols()}
+    return ProgramSpec(
         name=traced.name,
+        inputs=inputs,
         parameters=(*ports, Port(memory, out, written=True)),
-        fns=tuple(writer.fns),
+        fns=tuple(fns),
         outputs=(OutputPort("S0", out, memory=memory),),
         scope=FnScope(None, (*(port.name for port in ports), memory), (), symbols),
         defaults=tuple((name, size) for name, size in bound.items() if name in named),
     )
-    return Tiled(spec, impl, writer.costs, schedule, dict(writer.divisors), _estimated(writer))
 
 
 def _port(item: TracedInput) -> Port:

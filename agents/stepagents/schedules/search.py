@@ -96,7 +96,7 @@ def schedules(
     try:
         space = _Space(traced, options)
     except NoSchedule as error:
-        return _refused(found, error)
+        return refused(found, error)
     ranked: list[tuple[int, int, Tiled]] = []
     problems: list[str] = []
     seen: set[str] = set()
@@ -113,7 +113,7 @@ def schedules(
             ranked.append((program.costs.cycles(options.chip), len(ranked), program))
     ranked.sort(key=lambda item: item[:2])
     if not ranked:
-        return _refused(found, last)
+        return refused(found, last)
     tell(found.tried)
     fluid = _timed([each for _, _, each in ranked[:_FLUID]], options, "fluid", problems)
     exact = _timed([each for _, each in fluid[:_EXACT]], options, "exact", problems)
@@ -141,7 +141,8 @@ def written_point(traced: TracedFunction, options: ScheduleOptions, point: Sched
     return _Space(traced, options).written(point)
 
 
-def _refused(found: TiledLowering, error: NoSchedule) -> TiledLowering:
+def refused(found: TiledLowering, error: NoSchedule) -> TiledLowering:
+    """Return ``found`` with the reason why there is no schedule, and its place."""
     found.reason = str(error)
     if error.node is not None:
         place = line_of(error.node)

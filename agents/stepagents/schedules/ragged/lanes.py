@@ -1,0 +1,334 @@
+"""Attention over caches of different lengths as a program: a cache is read tile by tile, requests are dealt to lanes.
+
+*Coarse* lanes have a block of requests each, *interleaved* ones every so many-th request, *dynamic* ones take the next
+request whenever they have room for one. A request is its number and the rows that it sees; its tiles are counted out by
+`step.count`, so that nothing behind them is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from stepagents.lower.functions import fresh_name
+from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
+from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
+from stepagents.schedules.programs import Tiled, program_spec
+from stepagents.schedules.ragged.attention import RaggedAttention
+from stepagents.schedules.tile_ops import TileBody, factors
+from stepagents.traced.graph import line_of, size_text
+from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.graph.ir import Port
+from stepcore.records import Record
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Embedded
+from stepcore.types import Element, Scalar, StreamType, STuple, Tile
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from stepagents.traced.graph import TracedFunction
+    from stepcore.timing.hardware import Hardware
+
+Dealing: TypeAlias = Literal["coarse", "interleaved", "dynamic"]
+_I64: Final = Scalar("int64")
+_LOCALS: Final = (
+    "requests", "queries", "lanes", "lane_of", "dealt", "outs", "counted", "query", "rest", "weighed", "s", "o",
+    *(f"{name}{copy}" for name in "rixaks" for copy in range(3)),
+)  # fmt: skip
+_LEAST: Final = 4  # tiles of a cache, at the smallest sizes that a program is verified at
+_ONLINE: Final = """\
+top = torch.maximum(state[0], torch.amax(input[0], 1, keepdim=True))
+old, p = torch.exp(state[0] - top), torch.exp(input[0] - top)
+return [top, state[1] * old + torch.sum(p, 1, keepdim=True), state[2] * old + p @ {values}]"""
+_WORDS: Final[Mapping[Dealing, str]] = {
+    "coarse": "each with a block of requests", "interleaved": "requests in turn",
+    "dynamic": "each takes the next request when it is free",
+}  # fmt: skip
+
+
+class LanePoint(Record):
+    """One point of the space: rows of a tile of a cache, lanes, how requests are dealt to them.
+
+    ``dispatch`` are the bursts per cycle of each port, None where the chip's do.
+    """
+
+    rows: int
+    lanes: int
+    dealing: Dealing
+    dispatch: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The schedule in a line for people."""
+        lanes = f"{self.lanes} lanes, {_WORDS[self.dealing]}" if self.lanes > 1 else "1 lane"
+        return f"attention over filled rows: tiles TR={self.rows}; {lanes}"
+
+
+class LaneWriter:
+    """Writes programs for one function: ``requests`` pieces of work, ``most`` rows of a cache, ``bound`` all sizes."""
+
+    def __init__(self, traced: TracedFunction, plan: RaggedAttention, bound: Mapping[str, int]) -> None:
+        self.traced = traced
+        self.plan = plan
+        self.bound = bound
+        self.result: Node = next(node for node in traced.graph.graph.nodes if node.name == traced.outputs[0].node)
+        self.requests = prod(size.bind(bound) for size in plan.outer)
+        self.most = plan.most.bind(bound)
+
+    def written(self, point: LanePoint, chip: Hardware, total: int) -> Tiled:
+        """Return the program of a point, in which all caches together have ``total`` tiles.
+
+        Raises:
+            NoSchedule: tiles or lanes do not divide the sizes, or an operation has no tiles.
+        """
+        if self.most % point.rows or (point.dealing == "coarse" and self.plan.requests.bind(self.bound) % point.lanes):
+            raise NoSchedule("tiles or lanes do not divide its sizes")
+        writing = _Writing(self, point, chip)
+        text = writing.text(total)
+        divisors = {str(self.plan.most): point.rows} if self.plan.most.constant is None else {}
+        if point.dealing == "coarse" and self.plan.requests.constant is None:
+            divisors[str(self.plan.requests)] = point.lanes
+        lengths = Port(self.plan.lengths.name, StreamType(_I64, self.plan.lengths.dims), None, 1, self.most)
+        spec = program_spec(
+            self.traced, text, writing.fns, (writing.memory, shape_of(self.result)), self.bound, (lengths,)
+        )
+        least = {str(self.plan.most): min(_LEAST * point.rows, self.most)}
+        return Tiled(
+            spec, text, writing.costs, point.text, divisors, writing.estimated,
+            least=least, bounded={self.plan.lengths.name: self.plan.most},
+        )  # fmt: skip
+
+
+class _Writing:
+    """One program in the making."""
+
+    def __init__(self, writer: LaneWriter, point: LanePoint, chip: Hardware) -> None:
+        self._writer = writer
+        self._plan = writer.plan
+        self._point = point
+        self._chip = chip
+        traced = writer.traced
+        self.taken = {
+            "step",
+            "torch",
+            "input",
+            "state",
+            "top",
+            "old",
+            "p",
+            "i",
+            "TR",
+            *_LOCALS,
+            *writer.bound,
+            traced.name,
+        }
+        self.taken |= {item.name for item in traced.inputs} | {f"{traced.name}_reference", f"torch_{traced.name}"}
+        self.memory = fresh_name("result", self.taken)
+        self.fns: list[FnDecl] = []
+        self.costs = ScheduleCosts()
+        self.estimated = 0
+        self._blocks = Blocks({"b": Dim.of(1), "f": Dim.of(point.rows)}, writer.bound)
+
+    # -- element functions ---------------------------------------------------------------------------
+
+    def _scores(self) -> tuple[str, TilePart, TilePart, Tile]:
+        """Declare what scores a tile of keys; return its name, the parts that it reads, and the tile of scores."""
+        rank = len(shape_of(self._plan.scores))
+        part = TilePart(self._plan.scores, ("b",) * (rank - 2) + (WHOLE, "f"))
+        body = TileBody(self._blocks)
+        value = body.of(part)
+        caches = [each for each in body.inputs if "f" in each.labels]
+        queries = [each for each in body.inputs if "f" not in each.labels]
+        if len(caches) != 1 or len(queries) != 1:
+            raise NoSchedule("its scores are not computed from one query and one cache for each request", part.node)
+        for each in (*caches, *queries):
+            self._own(each)
+        left = f"input[{len(body.inputs)}]"
+        seen = f"torch.where(torch.arange({self._point.rows}) < {left}, {value}, -torch.inf)"
+        types = [self._tile(each) for each in body.inputs]
+        tile = self._tile(part)
+        text = "\n".join([*body.lines, f"return [{seen}]"])
+        self._in_order = [each is caches[0] for each in body.inputs]
+        name = self._declare("scores", STuple((*types, _I64)), tile, text)
+        self._unit(body.flops + 2 * prod(self._blocks.numbers(part)), [caches[0]])
+        return name, queries[0], caches[0], tile
+
+    def _values(self, scores: Tile) -> tuple[str, TilePart, STuple, Tile]:
+        """Declare the online fold; return its name, the part that it reads, its state, and the tile of a result."""
+        product = TilePart(self._plan.product, ("b",) * (len(shape_of(self._plan.product)) - 2) + (WHOLE, WHOLE))
+        body = TileBody(self._blocks)
+        text = body.of(factors(TilePart(product.node, product.labels, bare=True), "f")[1])
+        if len(body.inputs) != 1 or body.lines or body.inputs[0].labels.count("f") != 1:
+            raise NoSchedule("the values that it weighs are computed, and no cache that is passed", product.node)
+        (cache,) = body.inputs
+        self._own(cache)
+        column, tile = Tile("fp32", (scores.shape[0], Dim.of(1))), self._tile(product)
+        state = STuple((column, column, tile))
+        values = text.replace("input[0]", "input[1]")
+        name = self._declare(
+            "online", STuple((scores, self._tile(cache))), state, _ONLINE.format(values=values), (float("-inf"), 0, 0)
+        )
+        rows, columns = self._blocks.numbers(product)
+        self._unit(2 * rows * columns * self._point.rows + 8 * rows * self._point.rows + 2 * rows * columns, [cache])
+        return name, cache, state, tile
+
+    def _own(self, part: TilePart) -> None:
+        """Raise where the tiles of a request do not follow one another in what it reads."""
+        outer = [size for size, label in zip(shape_of(part.node), part.labels, strict=True) if label == "b"]
+        if prod(outer, start=Dim.of(1)) != prod(self._plan.outer, start=Dim.of(1)):
+            raise NoSchedule("it is shared by several requests or heads", part.node)
+        if any(label == "b" for label in part.labels[len(outer) :]):
+            raise NoSchedule("the rows of a request do not follow one another", part.node)
+
+    def _declare(
+        self, name: str, given: Element, output: Element, body: str, init: tuple[float, ...] | None = None
+    ) -> str:
+        name = fresh_name(name, self.taken)
+        arguments = ("input",) if init is None else ("state", "input")
+        self.fns.append(FnDecl(name, name, given, output, CodeBlock(Embedded.whole(body), arguments), init))
+        return name
+
+    def _unit(self, flops: int, reads: Sequence[TilePart]) -> None:
+        sizes = tuple(4 * prod(self._blocks.numbers(each)) for each in reads)
+        self.costs.units.append(UnitCost(self._point.lanes, self._calls, flops, sizes))
+
+    def _tile(self, part: TilePart) -> Tile:
+        return Tile("fp32", self._blocks.tile(part))
+
+    # -- the program -----------------------------------------------------------------------------------
+
+    def text(self, total: int) -> str:
+        """Return the program."""
+        point, plan = self._point, self._plan
+        self._calls = -(-total // point.lanes)
+        rows, most = point.rows, size_text(plan.most)
+        pair, three = STuple((_I64, _I64)), STuple((_I64, _I64, _I64))
+        more = f" + {plan.more}" if plan.more else ""
+        numbered = self._declare("numbered", _I64, pair, f"return [state[0] + 1, input[0]{more}]", (-1, 0))
+        count = f"torch.clamp((input[1] + {rows - 1}) // {rows}, 0, {most} // {rows})"
+        tiles = self._declare("tiles", pair, _I64, f"return [{count}]")
+        address = self._declare("address", three, _I64, f"return [input[0] * ({most} // {rows}) + input[2]]")
+        left = self._declare("left", three, _I64, f"return [input[1] - {rows} * input[2]]")
+        scores, query, keys, tile = self._scores()
+        online, values, state, out = self._values(tile)
+        self._check_result(out)
+        empty = "torch.where(input[1] > 0, input[2] / input[1], 0)" if plan.is_safe else "input[2] / input[1]"
+        finish = self._declare("finish", state, out, f"return [{empty}]")
+        self._account(query, keys, values, out, total)
+        dispatch = self._port()
+        speeds = self.costs.speeds()
+        requests = str(prod(plan.outer, start=Dim.of(1)))
+        lane = [
+            "r0, r1 = step.Copy().apply({request})",
+            f"counted = step.FlatMap(fn=step.count).apply(step.Promote(b=0).apply(step.Map(fn={tiles}).apply(r0)))",
+            "i0, i1, i2 = step.Copy(n=3).apply(counted)",
+            "x0, x1 = step.Copy().apply(step.RepeatRef().apply((r1, i0)))",
+            f"a0, a1 = step.Copy().apply(step.Map(fn={address}).apply((x0, i1)))",
+            f"k0, k1 = step.Copy().apply({self._random(keys, dispatch)}.apply(a0))",
+            "query = step.RepeatRef().apply(({query}, k0))",
+            f"rest = step.Map(fn={left}).apply((x1, i2))",
+            f"s = step.Map(fn={scores}, bw={speeds[0]}).apply(({self._order('query', 'k1')}, rest))",
+            f"weighed = {self._random(values, dispatch)}.apply(a1)",
+            f"o = step.Accum(fn={online}, b=1, bw={speeds[1]}).apply((s, weighed))",
+            f"{{out}}step.Map(fn={finish}{{depth}}).apply(o)",
+        ]
+        lines = ["TR = " + str(rows), "# a request is its number and the rows that it sees"]
+        lengths = _own_name(plan.lengths.name)
+        if plan.heads != 1:
+            lines.append(f"requests = step.Flatten(L=[1]).apply(step.Repeat(n={plan.heads}).apply({lengths}))")
+            lengths = "requests"
+        lines.append(f"requests = step.Scan(fn={numbered}, b=1).apply(step.Promote(b=1).apply({lengths}))")
+        lines.append("requests = step.Flatten(L=[1]).apply(requests)")
+        shape = f"tile=[{query_tile(self._tile(query))}], shape=[{requests}], stride=[1]{dispatch}"
+        lines.append(f"queries = step.LinearOffChipLoad(tensor={_own_name(query.node.name)}, {shape}).apply()")
+        lines += self._dealt(requests, lane)
+        return self._named("\n".join(lines))
+
+    def _named(self, text: str) -> str:
+        """Return the program with streams that are not called like what the user passes, or a size."""
+        taken = {item.name for item in self._writer.traced.inputs} | {*self._writer.bound, self.memory}
+        for local in _LOCALS:
+            if local in taken:
+                text = re.sub(rf"(?<!@)\b{local}\b(?!@)", fresh_name(local, self.taken), text)
+        return text.replace("@", "")
+
+    def _dealt(self, count: str, lane: Sequence[str]) -> list[str]:
+        point = self._point
+        said = self._said(self._plan.product)
+        store = f"step.LinearOffChipStore(tensor={self.memory}{self._port()})"
+        if point.lanes == 1:
+            body = [line.format(request="requests", query="queries", out="o = ", depth="") for line in lane]
+            return [*said, *body, f"{store}.apply(o)"]
+        lines: list[str] = []
+        policy, depth, asked = '"free"', 1, "2"
+        if point.dealing != "dynamic":
+            policy = '"round_robin"'
+            asked = f"{count} // {point.lanes}" if point.dealing == "coarse" else f"-(-{count} // {point.lanes})"
+        if point.dealing == "coarse":
+            lines.append(f"requests = step.Reshape(S={asked}, L=[0]).apply(requests)")
+            lines.append(f"queries = step.Reshape(S={asked}, L=[0]).apply(queries)")
+        room = str(depth) if point.dealing == "dynamic" else asked
+        lines += [
+            f"lanes, lane_of = step.Parallelize(N={point.lanes}, policy={policy}, depth={room}).apply(queries)",
+            f"s0, s1 = step.Copy(depth={count}).apply(lane_of)",
+            f"dealt = step.Partition(N={point.lanes}, depth={asked}).apply((requests, s0))",
+            "outs = []",
+            *said,
+            f"for i in range({point.lanes}):",
+        ]
+        for line in lane:
+            text = line.format(request="dealt[i]", query="lanes[i]", out="outs.append(", depth=f", depth={count}")
+            lines.append(f"    {text}{')' if line.startswith('{out}') else ''}")
+        lines.append(f"{store}.apply(step.Reassemble(onehot=True).apply((outs, s1)))")
+        return lines
+
+    def _said(self, node: Node) -> list[str]:
+        place = line_of(node)
+        return [] if place is None else [f"# line {place[1]}"]
+
+    def _order(self, query: str, keys: str) -> str:
+        return ", ".join(keys if is_cache else query for is_cache in self._in_order)
+
+    def _random(self, part: TilePart, dispatch: str) -> str:
+        sizes = [
+            "TR" if label == "f" else str(size)
+            for label, size in zip(part.matrix, self._blocks.tile(part), strict=True)
+        ]
+        return f"step.RandomOffChipLoad(tensor={_own_name(part.node.name)}, tile=[{', '.join(sizes)}]{dispatch})"
+
+    def _port(self) -> str:
+        return "" if self._point.dispatch is None else f", dispatch={self._point.dispatch}"
+
+    def _check_result(self, out: Tile) -> None:
+        dims = shape_of(self._writer.result)
+        if dims[-1] != out.shape[1] or (out.shape[0] != 1 and dims[-2] != out.shape[0]):
+            raise NoSchedule("its result has the rows of a request side by side", self._writer.result)
+
+    def _account(self, query: TilePart, keys: TilePart, values: TilePart, out: Tile, total: int) -> None:
+        point, burst = self._point, self._chip.memory.burst
+        calls = -(-total // point.lanes)
+
+        def bursts(part: TilePart) -> int:
+            rows, columns = self._blocks.numbers(part)
+            return rows * -(-4 * columns // burst)
+
+        requests = self._writer.requests
+        rows, columns = (size.bind(self._writer.bound) for size in out.shape)
+        self.costs.loads += [LoadCost(point.lanes, calls, bursts(each)) for each in (keys, values)]
+        self.costs.loads.append(LoadCost(1, requests, bursts(query)))
+        self.costs.stores.append(LoadCost(1, requests, rows * -(-4 * columns // burst)))
+        self.costs.kept = 4 * rows * columns * point.lanes
+        self.estimated = self.costs.kept + 2 * burst * sum(each.ports * each.bursts for each in self.costs.loads)
+
+
+def _own_name(name: str) -> str:
+    """Return the name of something of the user's, marked until streams have theirs."""
+    return f"@{name}@"
+
+
+def query_tile(tile: Tile) -> str:
+    """Return the sizes of a tile as text."""
+    return ", ".join(map(str, tile.shape))

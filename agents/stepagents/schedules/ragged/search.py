@@ -1,0 +1,211 @@
+"""The best program of attention over caches of different lengths: tiles, lanes and dealing, searched on drawn lengths.
+
+As for regular functions: the closed form ranks all points, the fluid engine times the best of each way of dealing, the
+exact engine the best of those. So dynamic lanes are taken where, and only where, they are faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from stepagents.schedules.costs import CAPACITY, ScheduleCosts
+from stepagents.schedules.parts import NoSchedule
+from stepagents.schedules.programs import Tiled
+from stepagents.schedules.ragged.attention import RaggedAttention, ragged_attention
+from stepagents.schedules.ragged.lanes import Dealing, LanePoint, LaneWriter
+from stepagents.schedules.ragged.trace import drawn_lengths, routes_of, tiles_of
+from stepagents.schedules.search import ScheduleOptions, TiledLowering, refused
+from stepcore.cycles.program_network import NotTimed
+from stepcore.cycles.routes import ProgramRoutes
+from stepcore.cycles.timed import time_program
+from stepcore.jobdata.choices import TimingEngine
+from stepcore.records import Record
+from stepcore.text.wording import times_text
+from stepcore.timing.hardware import Hardware
+
+if TYPE_CHECKING:
+    from stepagents.traced.graph import TracedFunction
+
+DEALINGS: Final[tuple[Dealing, ...]] = ("coarse", "interleaved", "dynamic")
+_SEED: Final = 0
+_LANES: Final = (1, 2, 4, 8, 16, 32)
+_ROWS: Final = (8, 16, 32, 64, 128, 256, 512)
+_MOST_TILES: Final = 1 << 12  # of all caches together, where larger ones do: each is timed
+_FLUID: Final = 2  # points of each way of dealing that the fluid engine times
+_EXACT: Final = 1
+_STEPS: Final = 20_000_000  # of units, in one timing
+_ALONE: Final = 20  # cycles until a burst is back
+
+
+class RaggedOptions(Record):
+    """The chip, the bytes that may be kept on it, how many programs are wanted, and what is searched.
+
+    ``lengths`` are those of the requests to search with, drawn where there are none. ``dispatch`` are the bursts per
+    cycle of a port; where it is None, all ports together may use the memory's peak.
+    """
+
+    chip: Hardware
+    capacity: int = CAPACITY
+    wanted: int = 1
+    lengths: tuple[int, ...] = ()
+    dealings: tuple[Dealing, ...] = DEALINGS
+    lanes: tuple[int, ...] = _LANES
+    dispatch: int | None = None
+
+
+class TimedPoint(Record):
+    """A point with its program, its cycles by the last engine that timed it, and its bytes on chip."""
+
+    point: LanePoint
+    program: Tiled
+    cycles: int
+    on_chip: int | None = None
+
+
+def ragged_schedules(
+    traced: TracedFunction, options: ScheduleOptions, tell: Callable[[int], None] = lambda _tried: None
+) -> TiledLowering | None:
+    """Return timed programs for a function whose work follows lengths; None for any other function."""
+    found = TiledLowering()
+    try:
+        plan = ragged_attention(traced)
+        if plan is None:
+            return None
+        wanted = RaggedOptions(options.chip, options.capacity, options.wanted)
+        search = RaggedSearch(traced, plan, wanted)
+        best = search.best(tell)
+    except NoSchedule as error:
+        return refused(found, error)
+    found.tried = search.tried
+    ordered = sorted((each for group in best.values() for each in group), key=lambda each: each.cycles)
+    beside = _beside(best)
+    found.programs = [
+        replace(each.program, schedule=f"{each.point.text}{beside}") for each in ordered[: options.wanted]
+    ]
+    return found
+
+
+def _beside(best: dict[Dealing, list[TimedPoint]]) -> str:
+    """Say how many cycles the best of each way of dealing takes, on which lengths."""
+    cycles = {dealing: group[0].cycles for dealing, group in best.items() if group}
+    least = min(cycles.values())
+    told = ", ".join(
+        f"{dealing} {count:,}" + (f" ({times_text(count / least)})" if count > least else "")
+        for dealing, count in cycles.items()
+    )
+    return f"; cycles of the best lanes on drawn lengths: {told}"
+
+
+class RaggedSearch:
+    """The points of one function at its sizes; ``tried`` counts those that were ranked."""
+
+    def __init__(self, traced: TracedFunction, plan: RaggedAttention, options: RaggedOptions) -> None:
+        bound = {**traced.dims, **traced.bound}
+        self._plan = plan
+        self._options = options
+        self._writer = LaneWriter(traced, plan, bound)
+        self.lengths = options.lengths or drawn_lengths(plan.requests.bind(bound), self._writer.most, _SEED)
+        self.tried = 0
+        self._known: dict[LanePoint, ProgramRoutes] = {}
+
+    def best(self, tell: Callable[[int], None] = lambda _tried: None) -> dict[Dealing, list[TimedPoint]]:
+        """Return the fastest points of each way of dealing, the fewest cycles first, timed exactly.
+
+        Raises:
+            NoSchedule: there is none.
+        """
+        found: dict[Dealing, list[TimedPoint]] = {}
+        last = NoSchedule("no tile sizes fit its sizes and the memory on chip")
+        for dealing in self._options.dealings:
+            ranked: list[tuple[int, int, LanePoint, Tiled]] = []
+            for point in self._points(dealing):
+                self.tried += 1
+                try:
+                    program = self._written(point)
+                except NoSchedule as error:
+                    last = last if last.node is not None else error
+                    continue
+                if program.estimated_bytes <= self._options.capacity:
+                    ranked.append((self._estimate(point, program.costs), len(ranked), point, program))
+            ranked.sort(key=lambda item: item[:2])
+            tell(self.tried)
+            fluid = self._timed((item[2:] for item in ranked), "fluid", _FLUID)
+            exact = self._timed(((each.point, each.program) for each in fluid), "exact", _EXACT)
+            if exact:
+                found[dealing] = exact
+        if not found:
+            raise last
+        return found
+
+    def _points(self, dealing: Dealing) -> Iterator[LanePoint]:
+        for lanes in self._options.lanes:
+            if lanes > self._writer.requests or (lanes == 1 and dealing != "interleaved"):
+                continue
+            for rows in self._rows():
+                yield LanePoint(rows, lanes, dealing, self._options.dispatch)
+
+    def _rows(self) -> list[int]:
+        """Return the rows that a tile may have."""
+        fitting = [rows for rows in _ROWS if self._writer.most % rows == 0] or [1]
+        return [rows for rows in fitting if sum(self._tiles(rows)) <= _MOST_TILES] or fitting[-1:]
+
+    def _tiles(self, rows: int) -> list[int]:
+        return tiles_of(self._plan, self.lengths, rows, self._writer.bound)
+
+    def _written(self, point: LanePoint) -> Tiled:
+        total, chip = sum(self._tiles(point.rows)), self._options.chip
+        program = self._writer.written(point, chip, total)
+        dispatch = program.costs.dispatch(chip) if point.dispatch is None else None
+        return program if dispatch is None else self._writer.written(replace(point, dispatch=dispatch), chip, total)
+
+    def _estimate(self, point: LanePoint, costs: ScheduleCosts) -> int:
+        """Return about how many cycles a point takes: those of the lane with most tiles, or of the memory."""
+        chip = self._options.chip
+        dispatch = point.dispatch or costs.dispatch(chip) or chip.memory.dispatch
+        tiles = self._tiles(point.rows)
+        each = [load.bursts / dispatch + _ALONE for load in costs.loads[:2]]
+        for unit, speed in zip(costs.units, costs.speeds(), strict=True):
+            each.append(max(unit.flops / speed, sum(unit.reads) / chip.onchip.bandwidth))
+        moved = sum(load.bursts for load in costs.loads[:2]) * sum(tiles)
+        peak = chip.memory.channels / chip.memory.interval
+        return round(max(busiest(point.dealing, tiles, point.lanes) * max(each), moved / peak) + sum(each))
+
+    def _routes(self, point: LanePoint, program: Tiled) -> ProgramRoutes:
+        if point not in self._known:
+            self._known[point] = routes_of(program, self._plan, self.lengths)
+        return self._known[point]
+
+    def _timed(self, items: Iterable[tuple[LanePoint, Tiled]], engine: TimingEngine, count: int) -> list[TimedPoint]:
+        """Return the first ``count`` points that run and fit, with their cycles, the fewest first."""
+        found: list[TimedPoint] = []
+        for point, program in items:
+            if len(found) == count:
+                break
+            try:
+                routes = self._routes(point, program)
+                timed = time_program(program.checked, self._options.chip, engine, _STEPS, routes=routes)
+            except (NotTimed, NoSchedule):
+                continue
+            if timed.cycles is None:
+                continue
+            kept = timed.on_chip if engine == "exact" else None
+            if kept is not None and kept > self._options.capacity:
+                continue
+            program.cycles = timed.cycles
+            found.append(TimedPoint(point, program, timed.cycles, kept))
+        return sorted(found, key=lambda each: each.cycles)
+
+
+def busiest(dealing: Dealing, tiles: Sequence[int], lanes: int) -> int:
+    """Return the tiles of the lane that has most of them; a free lane is the one that has least to do."""
+    work = [0] * lanes
+    block = -(-len(tiles) // lanes)
+    for number, count in enumerate(tiles):
+        if dealing == "dynamic":
+            lane = min(range(lanes), key=work.__getitem__)
+        else:
+            lane = number // block if dealing == "coarse" else number % lanes
+        work[lane] += count
+    return max(work)

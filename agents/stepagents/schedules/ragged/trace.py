@@ -1,0 +1,60 @@
+"""Lengths of caches to search with, and what a run with them decides. Loads torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp, log
+from random import Random
+from typing import TYPE_CHECKING
+
+import torch
+
+from stepagents.schedules.parts import NoSchedule
+from stepcore.cycles.routes import ProgramRoutes
+from stepcore.sim.decided import decided_by_data
+from stepcore.sim.functional import Session
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from stepagents.schedules.programs import Tiled
+    from stepagents.schedules.ragged.attention import RaggedAttention
+
+_SPREAD = 32  # the longest cache over the shortest, of 95 in 100
+
+
+def drawn_lengths(requests: int, most: int, seed: int) -> tuple[int, ...]:
+    """Return log-normal lengths of caches of ``most`` rows: 95 in 100 lie from a 32nd of them to all, none outside.
+
+    The median is the geometric mean of both ends, four standard deviations of the logarithm lie between them.
+    """
+    least = max(most // _SPREAD, 1)
+    centre, spread = log(least * most) / 2, log(most / least) / 4
+    rng = Random(seed)
+    return tuple(min(max(round(exp(rng.gauss(centre, spread))), least), most) for _ in range(requests))
+
+
+def tiles_of(plan: RaggedAttention, lengths: Sequence[int], rows: int, bound: Mapping[str, int]) -> list[int]:
+    """Return how many tiles of so many rows each piece of work reads, in the order in which they are dealt."""
+    most, heads = plan.most.bind(bound), plan.heads.bind(bound)
+    return [-(-min(max(each + plan.more, 0), most) // rows) for each in lengths for _ in range(heads)]
+
+
+def routes_of(program: Tiled, plan: RaggedAttention, lengths: Sequence[int]) -> ProgramRoutes:
+    """Return what a run of ``program`` with these lengths decides; it runs with one column where that is possible.
+
+    Raises:
+        NoSchedule: it is longer than timing follows.
+    """
+    spec = program.spec
+    kept = {symbol for size in (*plan.outer, plan.most) for symbol in size.symbols()}
+    narrow = {name: 1 for name, _ in spec.defaults if name not in kept}
+
+    def given(_dtype: torch.dtype) -> Mapping[str, Sequence[Tensor]]:
+        return {plan.lengths.name: [torch.tensor(lengths, dtype=torch.int64)]}
+
+    typed = program.checked.typed
+    decided = decided_by_data(typed, Session(spec, narrow, examine=False, given=given).run(typed, keep=True))
+    if decided is None:
+        raise NoSchedule("its lists are longer than timing follows")
+    return decided
