@@ -505,8 +505,12 @@ class Operator(Record, metaclass=_Checked, kw_only=True):
 
     def written_params(self) -> dict[str, Any]:
         """Return the parameters that have to be written: those that are not what they are when they are left out."""
-        values = self.param_values()
-        return {name: value for name, value in values.items() if not self.calling.is_default(name, value)}
+        calling, defaults = self.calling, self.calling.defaults
+        return {
+            name: value
+            for name, value in self.param_values().items()
+            if name not in defaults or not (value is defaults[name] or calling.is_default(name, value))
+        }
 
 
 def _served(cls: type[Operator], apply: Callable[..., Any]) -> Callable[..., Any]:

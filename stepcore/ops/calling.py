@@ -454,8 +454,11 @@ class Calling(Record):
 
     def computing(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return those of ``params`` on which a result depends."""
-        shared = {param.name for param in self.common}
-        return {name: value for name, value in params.items() if name not in shared}
+        return {name: value for name, value in params.items() if name not in self._shared}
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        return frozenset(param.name for param in self.common)
 
     @cached_property
     def by_name(self) -> dict[str, Param]:

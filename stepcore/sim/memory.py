@@ -33,6 +33,8 @@ class OffChipMemory:
 
     def begin(self) -> None:
         """Begin a run."""
+        if not self._given:
+            return  # most programs have no parameters
         self._stored.clear()
         self._marks.clear()
         self._reads.clear()
