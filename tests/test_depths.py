@@ -85,7 +85,7 @@ def test_the_rule_and_the_literal_engine_agree_on_programs_with_depths(seed: int
 
 
 def test_every_operator_has_a_pace_but_those_that_data_steer() -> None:
-    steered = {"Partition", "Merge", "Reassemble", "EagerMerge", "Parallelize"}
+    steered = {"Partition", "Merge", "Reassemble", "EagerMerge", "Parallelize", "Feedback"}
     assert {operator.__name__ for operator in OPERATORS if operator.pace is None} == steered
 
 
