@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from stepcore.frontend.elaborate import Elaborator
+from stepcore.frontend.literals import NoLiteral, literal_of
 from stepcore.graph.ir import Port
 from stepcore.open_types.drawn import DrawnSize, draw_faults, drawn_size, named_sizes
 from stepcore.text.wording import clipped
@@ -53,8 +54,8 @@ def drawn_sizes(
 def _drawn(name: str, node: ast.expr) -> DrawnSize:
     """Return what is drawn for ``name``: a tuple holds bounds, a list values."""
     try:
-        value = ast.literal_eval(node)
-    except ValueError:
+        value = literal_of(node)
+    except NoLiteral:
         value = None
     match value:
         case (_, _) if isinstance(value, tuple):

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.findings.near import nearest
+from stepcore.frontend.literals import NoLiteral, literal_of
 from stepcore.text.wording import clipped
 from stepcore.types import Buffer, Element, Multihot, Single, StreamType, components, dtype_of
 
@@ -24,10 +24,16 @@ def generator_fault(value: str) -> str:
     """Return why ``value`` draws nothing, behind the name of what it is given to; an empty text where it does."""
     if value in DATA_GENERATORS:
         return ""
+    meant = _meant(value)
+    advice = f"; did you mean {meant}?" if meant else ""
+    return f"one of {', '.join(DATA_GENERATORS)}, not {clipped(repr(value), 60)}{advice}"
+
+
+def _meant(value: str) -> str:
+    """Return the generator that a text looks like; an empty text where there is none."""
     short = {name.removeprefix("torch."): name for name in DATA_GENERATORS}
     near = nearest(value.partition("(")[0].rpartition(".")[2], short, 1, 0.75, closed=True)
-    advice = f"; did you mean {short[near[0]]}?" if near else ""
-    return f"one of {', '.join(DATA_GENERATORS)}, not {clipped(repr(value), 60)}{advice}"
+    return short[near[0]] if near else ""
 
 
 def bounds_fault(stream: StreamType | None, bounds: Bounds) -> tuple[Literal["min", "max"], str] | None:
@@ -85,14 +91,15 @@ def _no_port(el: Elaboration, where: ast.expr, name: object, ports: Mapping[str,
 
 def _drawn(el: Elaboration, name: str, node: ast.expr, stream: StreamType | None) -> Drawn | None:
     try:
-        value = ast.literal_eval(node)
-    except ValueError:
+        value = literal_of(node)
+    except NoLiteral:
         el.report("STEP204", node, "literals are expected here", "write the values out")
         return None
     match value:
         case str():
             if fault := generator_fault(value):
-                fix = _meant(el, node, fault)
+                meant = _meant(value)
+                fix = el.replacing(node, f'"{meant}"', f"Change to {meant}") if meant else None
                 el.report("STEP907", node, f"what draws {name} is {fault}", fix=fix)
                 return None
             return value
@@ -105,11 +112,6 @@ def _drawn(el: Elaboration, name: str, node: ast.expr, stream: StreamType | None
             return least, most
     el.report("STEP907", node, f"{el.text(node)} draws nothing for {name}", _WRITE)
     return None
-
-
-def _meant(el: Elaboration, node: ast.expr, fault: str) -> Fix | None:
-    meant = fault.partition("did you mean ")[2].rstrip("?")
-    return Fix(f"Change to {meant}", (Edit(el.span(node), f'"{meant}"'),)) if meant else None
 
 
 def _is_bound(value: object) -> bool:

@@ -24,6 +24,7 @@ from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.draws import Drawn, drawn_data
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.imports import Imports
+from stepcore.frontend.literals import NoLiteral, literal_of
 from stepcore.frontend.state import Abandon, Frame
 from stepcore.frontend.syntax import Block, fault_diagnostics, parse_blocks, unmarked
 from stepcore.frontend.values import (
@@ -551,8 +552,8 @@ class _Reader:
         if node is None:
             return {}
         try:
-            return ast.literal_eval(node)
-        except ValueError:
+            return literal_of(node)
+        except NoLiteral:
             self.el.report("STEP204", node, "literals are expected here", "write the values out")
             return {}
 
