@@ -73,9 +73,9 @@ def _script_mark(analysis: Analysis, script: Checked) -> str:
     """Return the mark of a script: that of its text, of which any line may count."""
     if not script.runnable or any(item.severity is Severity.ERROR for item in analysis.diagnostics):
         return ""
-    mark: str = analysis.memo.setdefault(
-        "script mark", hashlib.sha256(analysis.source.text.encode("utf-8", "replace")).hexdigest()
-    )
+    if "script mark" not in analysis.memo:
+        analysis.memo["script mark"] = hashlib.sha256(analysis.source.text.encode("utf-8", "replace")).hexdigest()
+    mark: str = analysis.memo["script mark"]
     return mark
 
 

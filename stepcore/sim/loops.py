@@ -120,8 +120,11 @@ class LoopRun:
                 break
         for node in self.group:
             self._check(node)
-        self.runtime.ran_in_loops((node, [self.flows[index].whole() for index in node.outputs]) for node in self.group)
-        return {node.index: [self.flows[index].whole() for index in node.outputs] for node in self.group}
+        found: dict[int, Sequence[StreamData]] = {
+            node.index: [self.flows[index].whole() for index in node.outputs] for node in self.group
+        }
+        self.runtime.ran_in_loops((node, found[node.index]) for node in self.group)
+        return found
 
     # Before anything moves ---------------------------------------------------------------------------------------
 
@@ -153,7 +156,7 @@ class LoopRun:
         """Return a stream of a type without any chunk."""
         sizes: list[Any] = [self._known(size) for size in stream.shape[:-1]]
         ragged = next((place for place, size in enumerate(stream.shape) if size.is_ragged), None)
-        inner = tuple(sizes) if ragged is None else (*sizes[:ragged],)
+        inner = tuple(sizes[:ragged])
         parts = [
             torch.zeros((0, *reversed(inner), *map(self._known, element_shape(part))), dtype=self._dtype(part))
             for part in components(stream.element)
@@ -168,10 +171,15 @@ class LoopRun:
         return torch_dtype(dtype_of(part), self.runtime.floating)
 
     def _known(self, size: Dim) -> int:
+        """Return a size of a stream without chunks; where only the run tells it nobody sees it."""
+        return 0 if size.is_ragged else self._bound_size(size) or 0
+
+    def _bound_size(self, size: Dim) -> int | None:
+        """Return a size as far as it is known before the run."""
         try:
-            return 0 if size.is_ragged else size.bind(self.runtime.bindings)
+            return size.bind(self.runtime.bindings)
         except DimError:
-            return 0  # of nothing, nobody sees the size
+            return None
 
     def _rank(self, node: TypedNode) -> int:
         return len(self.graph.streams[node.inputs[0]].type.shape) - 1 if node.inputs else 0
@@ -297,10 +305,7 @@ class LoopRun:
 
     def _expected(self, source: int) -> int | None:
         """Return how many chunks come back by a loop, as far as that is known before."""
-        try:
-            return self.graph.streams[source].type.shape[-1].bind(self.runtime.bindings)
-        except DimError:
-            return None
+        return self._bound_size(self.graph.streams[source].type.shape[-1])
 
     def _bound(self, node: TypedNode, source: int) -> None:
         """Refuse more chunks than a loop says, and more than any run should need."""
@@ -340,16 +345,10 @@ class LoopRun:
             raise SimError("STEP412", f"{text}; write step.dyn(...) where only the run knows how many", node.index)
         found: Mapping[int, Any] = dict(enumerate(loop.whole().sizes[:-1]))
         for place, size in enumerate(self.graph.streams[source].type.shape[:-1]):
-            wanted = None if size.is_ragged else self._bindable(size)
+            wanted = None if size.is_ragged else self._bound_size(size)
             if loop.count and wanted is not None and found[place] != wanted:
                 text = f"lists of {found[place]} elements come back by this loop along dimension {place}, not {wanted}"
                 raise SimError("STEP412", text, node.index)
-
-    def _bindable(self, size: Dim) -> int | None:
-        try:
-            return size.bind(self.runtime.bindings)
-        except DimError:
-            return None
 
 
 def _asked(selector: Any, branches: int) -> torch.Tensor:
