@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from stepagents.cli.optimization_items import items_as_json, print_items, show_item
+from stepagents.cli.optimization_items import print_items, show_item
 from stepagents.cli.options import FormatOption, ResultFormat
 from stepagents.experience.database import StoreError
 from stepagents.experience.optimizations import remove_items, stored_items
@@ -94,7 +94,7 @@ def list_(
         with open_store(store, workspace, every) as opened:
             items = stored_items(opened)
         if output is ResultFormat.JSON:
-            print(json.dumps(items_as_json(items), indent=2))
+            print(json.dumps([each.as_json() for each in items], indent=2))
         elif items:
             print_items(items)
         else:

@@ -80,8 +80,18 @@ def earned(order: Order, sampled: Sampled) -> Experience:
 @contextmanager
 def open_learning(wanted: Learned) -> Iterator[Learning]:
     """Open the store of this workspace, unless no experience is wanted."""
+    with workspace_store(wanted, "experience") as store:
+        yield Learning(store)
+
+
+@contextmanager
+def workspace_store(wanted: Learned, what: str) -> Iterator[Store | None]:
+    """Open the store of this workspace; None, and a complaint that it goes on without ``what``, where that fails.
+
+    None, too, where no experience is wanted.
+    """
     if wanted is Learned.NONE:
-        yield Learning()
+        yield None
         return
     from stepagents.experience.database import StoreError
     from stepagents.experience.store import Store
@@ -89,8 +99,8 @@ def open_learning(wanted: Learned) -> Iterator[Learning]:
     try:
         store = Store()
     except StoreError as error:
-        complain(f"{error}; going on without experience")
-        yield Learning()
+        complain(f"{error}; going on without {what}")
+        yield None
         return
     with store:
-        yield Learning(store)
+        yield store

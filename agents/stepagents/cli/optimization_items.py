@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from stepagents.experience.optimizations import StoredItem
 from stepcore.cli.terminal import console
 from stepcore.reports.text import clean
 from stepcore.text.wording import one_line
-
-
-def items_as_json(found: Sequence[StoredItem]) -> list[dict[str, Any]]:
-    """Return the objects that ``list`` prints."""
-    return [each.as_json() for each in found]
 
 
 def print_items(found: Sequence[StoredItem]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from stepagents.cli.learning import workspace_store
 from stepagents.cli.options import Learned
 from stepagents.experience.database import HoldsSecret, StoreError
 from stepagents.experience.optimizations import OptimizationItem, add_items, stored_items
@@ -48,14 +49,5 @@ class OptimizationMemory:
 @contextmanager
 def open_memory(wanted: Learned) -> Iterator[OptimizationMemory]:
     """Open the store of this workspace, unless no experience is wanted."""
-    if wanted is Learned.NONE:
-        yield OptimizationMemory()
-        return
-    try:
-        store = Store()
-    except StoreError as error:
-        complain(f"{error}; going on without memory")
-        yield OptimizationMemory()
-        return
-    with store:
+    with workspace_store(wanted, "memory") as store:
         yield OptimizationMemory(store)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stepagents.experience.database import HoldsSecret
+from stepagents.experience.lines import RefusedLine, need_object
 from stepagents.experience.optimizations import (
     MOST_ITEMS,
     OptimizationItem,
@@ -33,10 +34,6 @@ _MOST_LINES: Final = 10 * MOST_ITEMS
 
 class _Seen(Record):
     seen: Amount
-
-
-class _Refused(ValueError):
-    """A line that is no item."""
 
 
 def export_items(stored: Iterable[StoredItem], *, with_code: bool = False) -> Iterator[str]:
@@ -65,7 +62,7 @@ def import_items(store: Store, lines: Iterable[str], *, with_code: bool = False)
                 done.added += 1
             else:
                 done.known += 1
-        except _Refused as error:
+        except RefusedLine as error:
             done.refused.append((number, str(error)))
         except HoldsSecret as error:
             done.refused.append((number, f"credential: {error}"))
@@ -76,19 +73,10 @@ def _read(line: str) -> tuple[OptimizationItem, float]:
     """Return the item of a line, and when it was seen.
 
     Raises:
-        _Refused: it holds none.
+        RefusedLine: it holds none.
     """
-    if len(line) > _MOST_LINE:
-        raise _Refused(f"too long: over {_MOST_LINE:,} characters")
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _Refused(f"no JSON: {error}") from None
-    if not isinstance(values, dict) or _KEY not in values:
-        raise _Refused(f"no item: an object with the key `{_KEY}` is needed")
-    if values[_KEY] != ITEM_FORMAT:
-        raise _Refused(f"unknown format: {str(values[_KEY])[:40]!r}, this Stepsmith reads {ITEM_FORMAT}")
+    need_object(line, _KEY, ITEM_FORMAT, "item", _MOST_LINE)
     try:
         return read_item(line), read_json(_Seen, line).seen
     except ValueError as error:
-        raise _Refused(f"wrong value: {error}") from None
+        raise RefusedLine(f"wrong value: {error}") from None

@@ -141,6 +141,14 @@ def merged(one: OptimizationItem, other: OptimizationItem) -> OptimizationItem:
     return replace(stronger, count=min(one.count + other.count, 10**9))
 
 
+def merged_by_key(items: Iterable[OptimizationItem]) -> dict[str, OptimizationItem]:
+    """Return items by their keys, those of one key as one."""
+    found: dict[str, OptimizationItem] = {}
+    for item in items:
+        found[item.key] = merged(found[item.key], item) if item.key in found else item
+    return found
+
+
 def _strength(item: OptimizationItem) -> float:
     if item.after is None:
         return float("inf")
@@ -157,9 +165,7 @@ def add_items(store: Store, items: Iterable[OptimizationItem], seen: float | Non
     """
     if store.workspace is None:
         raise ValueError("a store of all workspaces is for reading")
-    found: dict[str, OptimizationItem] = {}
-    for item in items:
-        found[item.key] = merged(found[item.key], item) if item.key in found else item
+    found = merged_by_key(items)
     for item in found.values():
         refuse_secrets([item.strategy, item.old, item.new, item.proposer])
     now = time.time() if seen is None else seen

@@ -16,6 +16,7 @@ from annotated_types import Gt, Le, Predicate
 
 from stepagents.experience.database import HoldsSecret
 from stepagents.experience.identity import UnusableProgram, checked_program, without_impl
+from stepagents.experience.lines import RefusedLine, need_object
 from stepagents.experience.store import Store, StoredExperience
 from stepagents.validated import Amount, read_json
 from stepcore.jobdata.writing import Experience
@@ -41,10 +42,6 @@ class Imported:
         return Counter(why.split(":", 1)[0] for _, why in self.refused)
 
 
-class _Refused(ValueError):
-    """A line that is no experience."""
-
-
 def export_lines(stored: Iterable[StoredExperience]) -> Iterator[str]:
     """Yield one line for each experience, without its end. Paths and workspaces of this machine stay here."""
     for item in stored:
@@ -63,7 +60,7 @@ def import_lines(store: Store, lines: Iterable[str], verify: Verifier | None) ->
         if line.strip():
             try:
                 read.append((number, *_read(line)))
-            except _Refused as error:
+            except RefusedLine as error:
                 done.refused.append((number, str(error)))
     found = iter(verify([experience for _, experience, _ in read])) if verify is not None else iter([""] * len(read))
     for (number, experience, earned), why in zip(read, found, strict=True):
@@ -109,22 +106,13 @@ def _read(line: str) -> tuple[Experience, float]:
     """Return the experience of a line and when it was earned.
 
     Raises:
-        _Refused: it holds none, or its program does not pass the checks.
+        RefusedLine: it holds none, or its program does not pass the checks.
     """
-    if len(line) > MAX_LINE:
-        raise _Refused(f"too long: over {MAX_LINE:,} characters")
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _Refused(f"no JSON: {error}") from None
-    if not isinstance(values, dict) or "stepsmith" not in values:
-        raise _Refused("no experience: an object with the key `stepsmith` is needed")
-    if values["stepsmith"] != FORMAT:
-        raise _Refused(f"unknown format: {values['stepsmith']!r}, this Stepsmith reads {FORMAT}")
+    need_object(line, "stepsmith", FORMAT, "experience", MAX_LINE)
     try:
         row = read_json(_Row, line)
     except ValueError as error:
-        raise _Refused(f"wrong value: {error}") from None
+        raise RefusedLine(f"wrong value: {error}") from None
     experience = Experience(
         row.task, row.task_text, row.impl, row.proposer, row.success_rate, int(row.tokens), row.cost, row.seconds
     )
@@ -132,5 +120,5 @@ def _read(line: str) -> tuple[Experience, float]:
     try:
         checked_program(text, experience.task, experience.impl)
     except UnusableProgram as error:
-        raise _Refused(f"wrong program: {error}") from None
+        raise RefusedLine(f"wrong program: {error}") from None
     return experience, row.earned

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepagents.experience.optimizations import MOST_SEGMENT, Bottleneck, Change, OptimizationItem, merged
+from stepagents.experience.optimizations import MOST_SEGMENT, Bottleneck, Change, OptimizationItem, merged_by_key
 from stepagents.optimize.candidates import FasterText
 from stepagents.optimize.features import segment
 from stepagents.optimize.trials import Trial
@@ -56,14 +56,13 @@ class RewritePairs:
 
         ``without`` are rewrites that are not to be remembered: one of their programs was wrong.
         """
-        found: dict[str, OptimizationItem] = {}
-        for child, cycles in self.found.values():
-            if child.site.rewrite in without:
-                continue
-            item = self._item(child, cycles, with_code)
-            found[item.key] = merged(found[item.key], item) if item.key in found else item
-        faster = [each for each in found.values() if each.is_faster]
-        slower = [each for each in found.values() if not each.is_faster]
+        found = merged_by_key(
+            self._item(child, cycles, with_code)
+            for child, cycles in self.found.values()
+            if child.site.rewrite not in without
+        ).values()
+        faster = [each for each in found if each.is_faster]
+        slower = [each for each in found if not each.is_faster]
         faster.sort(key=lambda each: (each.after or 0) / each.before)
         slower.sort(key=lambda each: -each.count)
         return [*faster[: MOST // 2], *slower[: MOST // 2]]

@@ -74,7 +74,8 @@ class Search:
     old: FasterText | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.trials = self.spread or Trier.of(self.first, self.target)
+        self._here = Trier.of(self.first, self.target)
+        self.trials = self.spread or self._here
 
     def run(self) -> None:
         """Search to the end, or until its user has enough; what was found is in the archive.
@@ -119,7 +120,7 @@ class Search:
 
     def _begin(self) -> FasterText:
         """Return the program as it is; where it stops, with the depths that cure it."""
-        subject = timed_subject(self.first, self.target)
+        subject = self._here.timed(self.first.text)
         if subject is None or subject.timed is None:
             raise Unimprovable("it cannot be timed on this chip")
         self.seen.add(key_of(subject.text))

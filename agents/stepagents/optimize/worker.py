@@ -6,14 +6,12 @@ It checks and times texts, runs nobody's code, reads no files and imports no tor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from stepagents.optimize.trials import TrialService
 from stepcore.jobdata.optimizing import SITES, TRIAL, SitesRequest, SitesResult, TrialRequest, TrialResult
-from stepcore.jobs import Context, Handler, JobError, serve
-from stepcore.timing.hardware_file import HardwareError
+from stepcore.jobs import Context, Handler, serve
+from stepcore.timer.told import chip_told
 
 OPTIMIZE_WORKER: Final = "stepagents.optimize.worker"
 
@@ -23,23 +21,14 @@ def handlers() -> list[Handler]:
     service = TrialService()
 
     def sites(request: SitesRequest, _context: Context) -> SitesResult:
-        with _chip_told():
+        with chip_told():
             return service.sites(request)
 
     def trial(request: TrialRequest, _context: Context) -> TrialResult:
-        with _chip_told():
+        with chip_told():
             return service.trial(request)
 
     return [Handler(SITES, sites), Handler(TRIAL, trial)]
-
-
-@contextmanager
-def _chip_told() -> Iterator[None]:
-    """Let a job that cannot use its chip fail with what is wrong with it."""
-    try:
-        yield
-    except HardwareError as error:
-        raise JobError("STEP506", str(error)) from error
 
 
 if __name__ == "__main__":

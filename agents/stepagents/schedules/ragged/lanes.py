@@ -217,7 +217,7 @@ class _Writing:
         self._check_result(out)
         empty = "torch.where(input[1] > 0, input[2] / input[1], 0)" if plan.is_safe else "input[2] / input[1]"
         finish = self._declare("finish", state, out, f"return [{empty}]")
-        self._account(query, keys, values, out, total)
+        self._account(query, keys, values, out)
         dispatch = self._port()
         speeds = self.costs.speeds()
         requests = str(prod(plan.outer, start=Dim.of(1)))
@@ -307,9 +307,8 @@ class _Writing:
         if dims[-1] != out.shape[1] or (out.shape[0] != 1 and dims[-2] != out.shape[0]):
             raise NoSchedule("its result has the rows of a request side by side", self._writer.result)
 
-    def _account(self, query: TilePart, keys: TilePart, values: TilePart, out: Tile, total: int) -> None:
+    def _account(self, query: TilePart, keys: TilePart, values: TilePart, out: Tile) -> None:
         point, burst = self._point, self._chip.memory.burst
-        calls = -(-total // point.lanes)
 
         def bursts(part: TilePart) -> int:
             rows, columns = self._blocks.numbers(part)
@@ -317,7 +316,7 @@ class _Writing:
 
         requests = self._writer.requests
         rows, columns = (size.bind(self._writer.bound) for size in out.shape)
-        self.costs.loads += [LoadCost(point.lanes, calls, bursts(each)) for each in (keys, values)]
+        self.costs.loads += [LoadCost(point.lanes, self._calls, bursts(each)) for each in (keys, values)]
         self.costs.loads.append(LoadCost(1, requests, bursts(query)))
         self.costs.stores.append(LoadCost(1, requests, rows * -(-4 * columns // burst)))
         self.costs.kept = 4 * rows * columns * point.lanes

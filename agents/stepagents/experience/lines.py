@@ -1,0 +1,29 @@
+"""Lines of exports: JSON objects with the version of their format. Nothing that a file holds is believed."""
+
+from __future__ import annotations
+
+import json
+
+from stepcore.text.wording import clipped
+
+
+class RefusedLine(ValueError):
+    """A line that is not what is imported; the text says why."""
+
+
+def need_object(line: str, key: str, version: int, what: str, most: int) -> None:
+    """Raise unless a line of at most ``most`` characters holds an object of this version: ``key`` holds that.
+
+    Raises:
+        RefusedLine: it does not; ``what`` is what it should be.
+    """
+    if len(line) > most:
+        raise RefusedLine(f"too long: over {most:,} characters")
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RefusedLine(f"no JSON: {error}") from None
+    if not isinstance(values, dict) or key not in values:
+        raise RefusedLine(f"no {what}: an object with the key `{key}` is needed")
+    if values[key] != version:
+        raise RefusedLine(f"unknown format: {clipped(repr(values[key]), 40)}, this Stepsmith reads {version}")

@@ -1,0 +1,18 @@
+"""What workers that time programs say of chips that they cannot use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from stepcore.jobs import JobError
+from stepcore.timing.hardware_file import HardwareError
+
+
+@contextmanager
+def chip_told() -> Iterator[None]:
+    """Let a job that cannot use its chip fail with what is wrong with it."""
+    try:
+        yield
+    except HardwareError as error:
+        raise JobError("STEP506", str(error)) from error
