@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepagents.schedules.costs import LoadCost, UnitCost
 from stepagents.schedules.parts import NoSchedule, TilePart, shape_of
-from stepagents.schedules.tile_ops import TileBody, factors
+from stepagents.schedules.tile_ops import TileBody, at_products, factors
 from stepagents.schedules.writer import Family, Lanes, Loops, Writer, lane_count, tuple_text
 from stepagents.traced.graph import opname
 from stepcore.records import Record
@@ -63,7 +63,7 @@ def write_product(writer: Writer, plan: Scheduled) -> None:
     Raises:
         NoSchedule: see :func:`write_rows`.
     """
-    body = TileBody(writer.blocks, cuts_products=True)
+    body = TileBody(writer.blocks, at_products)
     result = body.of(plan.result)
     products = [part for part in body.inputs if part.bare]
     if not products:
@@ -82,7 +82,7 @@ def write_chain(writer: Writer, plan: Scheduled) -> None:
     Raises:
         NoSchedule: see :func:`write_rows`.
     """
-    body = TileBody(writer.blocks, cuts_products=True)
+    body = TileBody(writer.blocks, at_products)
     result = body.of(plan.result)
     products = [part for part in body.inputs if part.bare]
     if len(products) != 1 or plan.folded is None:
@@ -90,7 +90,7 @@ def write_chain(writer: Writer, plan: Scheduled) -> None:
     left, right = factors(products[0], "f")
     soft = _softmax(left)
     hidden = left if soft is None else TilePart(soft, left.labels)
-    inner = TileBody(writer.blocks, cuts_products=True)
+    inner = TileBody(writer.blocks, at_products)
     value = inner.of(hidden)
     firsts = [part for part in inner.inputs if part.bare]
     if not firsts:

@@ -49,7 +49,7 @@ def write_scan(writer: Writer, plan: Scheduled) -> None:
     Raises:
         NoSchedule: see :func:`stepagents.schedules.forms.write_rows`.
     """
-    body = TileBody(writer.blocks, cuts=is_recurrence)
+    body = TileBody(writer.blocks, lambda part: is_recurrence(part.node))
     result = body.of(plan.result)
     loops_of = [part for part in body.inputs if is_recurrence(part.node)]
     if len(loops_of) != 1 or loops_of[0].labels != _PANEL:
@@ -84,7 +84,7 @@ def _scanned(writer: Writer, loop: _Loop, plan: Scheduled) -> str:
     """Write the Scan over rows, and return what its rows come from."""
     lanes = writer.live("c")
     loops = plan.outer
-    body = TileBody(writer.blocks, cuts=lambda node: opname(node) == "loop_item")
+    body = TileBody(writer.blocks, lambda part: opname(part.node) == "loop_item")
     for number, (state, _) in enumerate(loop.states):
         body.know(TilePart(state, _ROW), f"state[{number}]")
     components = [after for _, after in loop.states]

@@ -16,7 +16,7 @@ from stepagents.schedules.forms import Scheduled, write_chain, write_product, wr
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, tiled
 from stepagents.schedules.scans import is_recurrence, write_scan
-from stepagents.schedules.tile_ops import PRODUCTS, TileBody, factors
+from stepagents.schedules.tile_ops import PRODUCTS, TileBody, at_products, factors
 from stepagents.schedules.totals import is_total, labels_of, operand, write_totals
 from stepagents.schedules.writer import Loops, ProgramLane, Writer
 from stepagents.traced.graph import line_of, opname
@@ -307,7 +307,7 @@ class _Space:
                     stack.append(other)
 
     def _folded(self, label: str, labels: tuple[str, ...]) -> Dim:
-        body = TileBody(Blocks({}, self._bound), cuts_products=True)
+        body = TileBody(Blocks({}, self._bound), at_products)
         body.of(TilePart(self._node, labels))
         product = next((part for part in body.inputs if part.bare), None)
         if product is None:

@@ -46,22 +46,23 @@ _OF_TENSORS: Final = {  # and what is written where one of them is a number; emp
 _ATOM: Final = re.compile(r"\w+|input\[\d+\](\.T)?|[\w.]+")  # what stands in an expression without brackets
 
 
+def at_products(part: TilePart) -> bool:
+    """Return whether a part is a bare product of matrices: bodies that are cut there leave it to another unit."""
+    return part.bare
+
+
 class TileBody:
     """The body of an element function that computes parts from tiles.
 
     ``inputs`` are the parts that it reads, in the order of the input tuple: the function's own tensors, and what other
-    units compute: products of matrices with ``cuts_products``, or those nodes of which ``cuts`` says so. ``flops`` is
-    about what one call computes.
+    units compute: those parts of which ``cuts`` says so. ``flops`` is about what one call computes.
     """
 
-    def __init__(
-        self, blocks: Blocks, *, cuts_products: bool = False, cuts: Callable[[Node], bool] | None = None
-    ) -> None:
+    def __init__(self, blocks: Blocks, cuts: Callable[[TilePart], bool] = lambda _part: False) -> None:
         self.blocks = blocks
         self.inputs: list[TilePart] = []
         self.flops = 0
         self.lines: list[str] = []
-        self._cuts_products = cuts_products
         self._cuts = cuts
         self._known: dict[TilePart, str] = {}
         self._taken = {"input", "state", "torch"}
@@ -73,8 +74,7 @@ class TileBody:
             NoSchedule: an operation mixes blocks, or none is known for tiles.
         """
         if part not in self._known:
-            is_read = part.node.op == "placeholder" or (part.bare and self._cuts_products)
-            is_read = is_read or (self._cuts is not None and self._cuts(part.node))
+            is_read = part.node.op == "placeholder" or self._cuts(part)
             self._known[part] = self.reading(part) if is_read else self._computed(part)
         return self._known[part]
 

@@ -51,7 +51,7 @@ def write_totals(writer: Writer, plan: Scheduled) -> None:
     Raises:
         NoSchedule: see :func:`stepagents.schedules.forms.write_rows`.
     """
-    body = TileBody(writer.blocks, cuts=is_total)
+    body = TileBody(writer.blocks, lambda part: is_total(part.node))
     result = body.of(plan.result)
     totals = body.inputs
     if not totals or not all(is_total(part.node) for part in totals):
