@@ -11,7 +11,11 @@ from stepcore.timing.hardware_file import HardwareError
 
 @contextmanager
 def chip_told() -> Iterator[None]:
-    """Let a job that cannot use its chip fail with what is wrong with it."""
+    """Let a job that cannot use its chip fail with what is wrong with it.
+
+    Raises:
+        JobError: STEP506, the chip cannot be used.
+    """
     try:
         yield
     except HardwareError as error:
