@@ -32,7 +32,8 @@ export async function bringAbout(outcome, act) {
   let isDone = false;
   await eventually(async (wait) => {
     if (!isDone || !(await outcome.first().isVisible())) {
-      await act(wait);
+      // What was acted upon may be gone since, for what comes of it: that is not missed by waiting long for the former.
+      await act(isDone ? { timeout: FIRST_MS } : wait);
       isDone = true;
     }
     await outcome.first().waitFor(wait);
