@@ -527,8 +527,8 @@ def test_a_save_sends_its_run_off_before_anything_else_is_looked_at(fails: bool)
     parts, done = MagicMock(), MagicMock()
     parts.workspace.settings_of.return_value.run = "onSave"
     parts.simulation = MagicMock(start=AsyncMock(side_effect=RuntimeError if fails else None))
-    parts.loop.soon = lambda run, *arguments: run(*arguments)
-    parts.reporter.run = lambda _what, function, *arguments: function(*arguments)
+    parts.loop.later = lambda _seconds, function: function()
+    parts.reporter.run = lambda _what, function: function()
     for name in ("simulation", "timing"):
         done.attach_mock(getattr(parts, name), name)
     module = parts.documents.module_of.return_value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import sys
@@ -25,6 +26,7 @@ from stepserver.version import VERSION
 SIMULATE: Final = "stepsmith.server.simulate"
 TIME: Final = "stepsmith.server.time"
 CANCEL: Final = "stepsmith.server.cancel"
+_AFTER_SAVE: Final = 0.03  # seconds from a save until what is not its verdict is looked at
 _TITLES: Final = {
     "queued": "waiting",
     "running": "simulating",
@@ -215,7 +217,8 @@ def _target(arguments: tuple[Any, ...]) -> tuple[str | None, str | None]:
 async def did_save(parts: Parts, params: types.DidSaveTextDocumentParams) -> None:
     """Simulate what a save changed, and look whether runs have read what was saved.
 
-    The run is on its way before anything else is looked at: its verdict is what somebody waits for.
+    Everything else waits for a moment: a verdict is what somebody waits for, and a thread hands the run to its worker,
+    which gets its turn late where the loop is busy.
     """
     parts.simulation.forget_marks()
     module = parts.documents.module_of(params.text_document.uri)
@@ -224,7 +227,8 @@ async def did_save(parts: Parts, params: types.DidSaveTextDocumentParams) -> Non
         if module is not None and parts.workspace.settings_of(module.uri).run == "onSave":
             await parts.simulation.start(module, on_save=True)
     finally:
-        parts.loop.soon(parts.reporter.run, "a save", _after_save, parts, module, revision)
+        after = functools.partial(_after_save, parts, module, revision)
+        parts.loop.later(_AFTER_SAVE, lambda: parts.reporter.run("a save", after))
 
 
 def _after_save(parts: Parts, module: Module | None, revision: int | None) -> None:
