@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from stepagents.search.items import SearchStream
 from stepcore.graph.ir import NOWHERE, Graph, GraphStream, Node
 from stepcore.ops.base import Operator
+from stepcore.ops.calling import Many
 from stepcore.ops.map import Map
-from stepcore.ops.merge import Merge
-from stepcore.ops.partition import Partition
-from stepcore.ops.repeat_ref import RepeatRef
 from stepcore.ops.zip import Zip
 from stepcore.printing.task import graph_to_impl
 
@@ -59,19 +57,20 @@ class _Builder:
     def _steps(self, item: SearchStream) -> list[int]:
         assert item.step is not None
         ops, args = item.step.ops, [self.stream(arg) for arg in item.step.args]
-        if ops and isinstance(ops[0], Partition):
-            *data, selector = args
-            return self._node(ops[0], [self._zipped(data), selector])
-        if ops and (isinstance(ops[0], Map | Merge | RepeatRef) or type(ops[0]).__name__ == "Reassemble"):
-            results = self._node(ops[0], args)
-            ops = ops[1:]
-        elif not args:
-            results, ops = self._node(ops[0], []), ops[1:]
-        else:
-            results = [self._zipped(args)]
-        for op in ops:
+        if not ops:
+            return [self._zipped(args)]
+        first, *others = ops
+        results = self._node(first, args if isinstance(first, Map) else self._taken(first, args))
+        for op in others:
             results = self._node(op, [results[0]])
         return results
+
+    def _taken(self, op: Operator, args: Sequence[int]) -> list[int]:
+        """Return ``args`` as ``op`` takes them: what it has no place for is zipped with the first."""
+        more = len(args) - len(op.inputs.parts)
+        if more <= 0 or any(isinstance(part, Many) for part in op.inputs.parts):
+            return [*args]
+        return [self._zipped(args[: more + 1]), *args[more + 1 :]]
 
     def _zipped(self, streams: Sequence[int]) -> int:
         first, *others = streams
@@ -81,11 +80,12 @@ class _Builder:
 
     def _node(self, op: Operator, inputs: Sequence[int]) -> list[int]:
         """Apply ``op``; the same operator on the same streams is one node."""
-        key = (type(op), tuple(_key(value) for value in op.param_values().values()), *inputs)
+        params = op.param_values()
+        key = (type(op), tuple(map(_key, params.values())), *inputs)
         if key not in self._chains:
             index = len(self.graph.nodes)
-            count = op.N if isinstance(op, Partition) else 1
-            outputs = [self._new("", index, slot) for slot in range(count)]
+            made = op.outputs.of(params)
+            outputs = [self._new("", index, slot) for slot in range(made.count(params.get(made.counted_by, 0)))]
             name = type(op).__name__
             self.graph.nodes.append(Node(index, name, op, tuple(inputs), tuple(outputs), NOWHERE, NOWHERE))
             self._chains[key] = outputs

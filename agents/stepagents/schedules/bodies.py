@@ -1,0 +1,87 @@
+"""Lines of element functions that compute tiles from tiles, whatever the operations are. Loads no torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from stepagents.lower.functions import fresh_name
+from stepagents.schedules.parts import Blocks, Labels, TilePart
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+ATOM: Final = re.compile(r"\w+|input\[\d+\](\.T)?|[\w.]+")  # what stands in an expression without brackets
+
+
+class TileText:
+    """The body of an element function that computes parts from tiles; :meth:`text_of` says how each is computed.
+
+    ``inputs`` are the parts that it reads, in the order of the input tuple: the function's own tensors, and what other
+    units compute: those parts of which ``cuts`` says so. ``flops`` is about what one call computes.
+    """
+
+    def __init__(self, blocks: Blocks, cuts: Callable[[TilePart], bool] = lambda _part: False) -> None:
+        self.blocks = blocks
+        self.inputs: list[TilePart] = []
+        self.flops = 0
+        self.lines: list[str] = []
+        self._cuts = cuts
+        self._known: dict[TilePart, str] = {}
+        self._taken = {"input", "state", "torch"}
+
+    def of(self, part: TilePart) -> str:
+        """Return the text that stands for a part; what it is computed by goes into ``lines``.
+
+        Raises:
+            NoSchedule: an operation mixes blocks, or none is known for tiles.
+        """
+        if part not in self._known:
+            is_read = part.node.op == "placeholder" or self._cuts(part)
+            self._known[part] = self.reading(part) if is_read else self.keep(self.text_of(part), part.node.name)
+        return self._known[part]
+
+    def text_of(self, part: TilePart) -> str:
+        """Return the text of an operation on tiles.
+
+        Raises:
+            NoSchedule: it has none.
+        """
+        raise NotImplementedError
+
+    def argument(self, node: Node, labels: Labels) -> str:
+        """Return the text that stands for a part of an argument."""
+        return self.of(TilePart(node, labels))
+
+    def know(self, part: TilePart, text: str) -> None:
+        """Take ``text`` for a part."""
+        self._known[part] = text
+
+    def reading(self, part: TilePart) -> str:
+        """Make a part an input, and return what stands for it."""
+        self.blocks.tile(part)
+        self.inputs.append(part)
+        text = f"input[{len(self.inputs) - 1}]"
+        self._known[part] = text
+        return text
+
+    def count(self, part: TilePart, each: int) -> None:
+        """Count ``each`` FLOPs for every element of a part."""
+        rows, columns = self.blocks.numbers(part)
+        self.flops += each * rows * columns
+
+    def keep(self, text: str, name: str) -> str:
+        """Give a text a name of its own, and return that."""
+        if ATOM.fullmatch(text):
+            return text
+        name = fresh_name(name, self._taken)
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def returning(self, result: str) -> str:
+        """Return the whole body with one result; a name that is only returned is left out."""
+        lines = list(self.lines)
+        if lines and lines[-1].startswith(f"{result} = "):
+            result = lines.pop().partition(" = ")[2]
+        return "\n".join([*lines, f"return [{result}]"])
