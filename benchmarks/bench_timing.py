@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from time import thread_time
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.harness import ROOT, TASKS, BenchReport, milliseconds
 from stepcore.check.files import check_text
@@ -20,6 +20,7 @@ from stepcore.timing.exact import Timing, run
 from stepcore.timing.hardware import PRESETS
 from stepcore.timing.microcode import enq, peek, take, times, work, work_table
 from stepcore.timing.network import Network
+from stepcore.timing.periods import Periods
 from stepcore.timing.units import compiled
 from timing_cases import PUBLISHED, SMALL
 from timing_networks import Build, chip, diamond, swiglu
@@ -134,11 +135,19 @@ def _speed() -> BenchReport:
                 quick.append(row(what, ragged(_RAGGED, element=size)))
     finally:
         rows.COMPILE_FROM, rows.FEW_TOKENS = threshold, few  # type: ignore[misc]
-    small, large = (sum(_seconds(partial(run, swiglu(*tile, b=b))) for tile in PUBLISHED) for b in (64, 65_536))
+    each = {b: [_seconds(partial(run, swiglu(*tile, b=b))) for tile in PUBLISHED] for b in (64, 65_536)}
+    small, large = sum(each[64]), sum(each[65_536])
+    ratios = [more / less for less, more in zip(*each.values(), strict=True)]
     for b, seconds in ((64, small), (65_536, large)):
         what = f"the {len(PUBLISHED)} published points at B = {b:,}, together"
         report.rows.append([what, "", milliseconds(seconds), ""])
         report.figures[f"B={b}"] = {"seconds": seconds}
+    for tile, ratio, seconds in zip(PUBLISHED, ratios, each[65_536], strict=True):
+        rows_of_tiles = _settling(tile)
+        times_ = f"{ratio:.1f}x of B = 64; {rows_of_tiles} rows of tiles until it recurs"
+        what = f"{tile[0]} x {tile[1]} at B = 65,536: {times_}"
+        report.rows.append([what, "", milliseconds(seconds), ""])
+        report.figures[what.partition(":")[0]] = {"seconds": seconds, "ratio": ratio, "rows": rows_of_tiles}
     cases = [_seconds(lambda n=network: run(n), 0.1) for network, _cycles in SMALL.values()]  # type: ignore[misc]
     wrong = [name for name, (network, cycles) in SMALL.items() if run(network).cycles != cycles]
     if wrong:
@@ -151,6 +160,23 @@ def _speed() -> BenchReport:
         report.goal("data-driven with numba, memory ends or not, tokens/s", min(quick), 5e6, at_least=True)
     report.goal("the published points at B = 65,536 over those at B = 64", large / small, 5, "x")
     return report
+
+
+def _settling(tile: tuple[int, int]) -> int:
+    """Return after how many rows of tiles the last period was skipped: as many are run, however many there are."""
+    seen: list[int] = []
+    skip = Periods._skip
+
+    def told(self: Periods, *args: Any) -> None:
+        seen.append(self.rows.put[0])
+        skip(self, *args)
+
+    Periods._skip = told  # type: ignore[method-assign, assignment]
+    try:
+        run(swiglu(*tile, b=65_536))
+    finally:
+        Periods._skip = skip  # type: ignore[method-assign]
+    return -(-seen[-1] * tile[1] // _EXPERT[2]) if seen else 65_536 // tile[0]
 
 
 # -- programs --------------------------------------------------------------------------------------------------------
