@@ -251,7 +251,7 @@ def test_the_page_stands_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    (["--proposer", "llm"], "no model proposes rewrites yet"),
+    (["--proposer", "llm"], "name a model"),
     (["--hw", "none"], "no chip is called"),
 ])  # fmt: skip
 def test_what_cannot_be_used_is_told(tmp_path: Path, words: list[str], said: str) -> None:

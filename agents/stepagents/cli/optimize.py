@@ -14,18 +14,21 @@ from typing import Annotated, Final
 import typer
 
 from stepagents.cli import options as o
+from stepagents.cli.optimize_model import ModelWish, Proposer, open_asker
 from stepagents.cli.optimize_view import show, watching
 from stepagents.cli.remembering import OptimizationMemory, open_memory
-from stepagents.cli.session import interruptible, open_workers
+from stepagents.cli.session import ProposerChoice, interruptible, open_workers
 from stepagents.executors.executor import Executor, available_cpus
 from stepagents.executors.opening import ExecutorChoice
-from stepagents.optimize.candidates import Goal, OptimizeTarget
+from stepagents.optimize.candidates import Goal, OptimizeTarget, key_of
+from stepagents.optimize.model_asker import ModelAsker
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.worker import OPTIMIZE_WORKER
 from stepcore.cli.targets import FileTarget, find_targets, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
 from stepcore.cli.time import unusable_chip
 from stepcore.cycles.bounds import COMPUTE
+from stepcore.jobs.proposers import MODEL
 from stepcore.reports.text import clean
 from stepcore.settings.chips import Chips
 from stepcore.settings.config import Config, ConfigError, Configs
@@ -36,14 +39,6 @@ from stepcore.text.wording import one_line
 from stepcore.timing.hardware_file import HardwareError
 
 _MOST: Final = 1 << 50  # bytes, FLOPs per cycle
-
-
-class Proposer(Enum):
-    """Who proposes changes."""
-
-    SEARCH = "search"
-    LLM = "llm"
-    AUTO = "auto"
 
 
 class OptimizeFormat(Enum):
@@ -86,6 +81,13 @@ def optimize(
     keep_code: Annotated[
         bool, typer.Option("--keep-code", help="Remember the lines that changed, too, not only what kind of change.")
     ] = False,
+    model: o.ModelOption = None,
+    base_url: o.BaseUrlOption = None,
+    key_variable: o.KeyVariableOption = None,
+    send_to_provider: o.SendOption = None,
+    budget_tokens: o.TokensOption = None,
+    budget_cost: o.CostOption = None,
+    price: o.PriceOption = None,
 ) -> None:  # fmt: skip
     """Make programs faster by rewrites that keep what they compute. What is shown was verified, and is never slower.
 
@@ -93,12 +95,22 @@ def optimize(
     are as fast as rewrites make them, 1 one has errors, stops for good or does not verify, 2 a file or an option cannot
     be used, 130 interrupted.
     """
-    if proposer is Proposer.LLM:
-        what = "no model proposes rewrites yet; --proposer search works offline"
-        raise typer.BadParameter(what, param_hint="--proposer")
+    asked = ProposerChoice(
+        proposer=MODEL, model=model, base_url=base_url, key_variable=key_variable, send_to_provider=send_to_provider,
+        budget_tokens=budget_tokens, budget_cost=budget_cost, price=price,
+    )  # fmt: skip
+    wish = ModelWish(proposer, asked)
+    wish.check()
     run = _Run(hw, capacity, compute, goal, budget_seconds, keep_code)
     choice = ExecutorChoice(ray_address=ray_address, workers=workers, module=OPTIMIZE_WORKER)
-    with interruptible() as stop, open_memory(experience) as run.memory, _timers(executor, choice) as run.timers:
+    run.goes_on = proposer is Proposer.AUTO
+    parts = [sorted(programs), hw, capacity, compute, goal.value, proposer.value]
+    with (
+        interruptible() as stop,
+        open_memory(experience) as run.memory,
+        _timers(executor, choice) as run.timers,
+        open_asker(wish.for_files(programs), parts, stop.is_set) as run.asker,
+    ):
         outcomes = []
         for outcome in run.each(programs, stop):
             outcomes.append(outcome)
@@ -138,6 +150,8 @@ class _Run:
         self.hw, self.capacity, self.compute, self.goal, self.seconds = hw, capacity, compute, goal, seconds
         self.keep_code, self.memory = keep_code, OptimizationMemory()
         self.timers: Executor | None = None
+        self.asker: ModelAsker | None = None
+        self.goes_on = False
         self.configs, self.chips = Configs(), Chips()
         self.unusable = 0
 
@@ -176,7 +190,7 @@ class _Run:
     def _program(self, path: Path, file: TextFile, name: str, config: Config, stop: Event) -> Optimized:
         from stepagents.optimize.proof import Judges
         from stepagents.optimize.record import SearchRecord, record_path
-        from stepagents.optimize.run import Watch, optimized
+        from stepagents.optimize.run import ModelAdvice, Watch, optimized
         from stepcore.rewrites import subject_of
 
         chip = self.chips.chip(config, self.hw)
@@ -196,9 +210,13 @@ class _Run:
             if record.known:
                 tell(f"{record.known:,} candidates are known from before")
             watch, items = Watch(tell, stop.is_set, self.seconds), self.memory.items()
+            advice = None if self.asker is None else ModelAdvice(self.asker, self.goes_on)
+            if self.asker is not None:
+                self.asker.about = key_of(f"{path}::{name}")
             outcome = optimized(
-                subject, target, record, judges, watch, items, with_code=self.keep_code, executor=self.timers
-            )
+                subject, target, record, judges, watch, items,
+                with_code=self.keep_code, executor=self.timers, advice=advice,
+            )  # fmt: skip
             if outcome.learned and record.learn():
                 self.memory.keep(outcome.learned)
             if record.problem:

@@ -210,7 +210,7 @@ def show_requests(choice: ProposerChoice, orders: Sequence[Order], known: Sequen
     """
     if not choice.proposer.asks:
         raise typer.BadParameter("--show-request is for models: add --proposer llm", param_hint="--show-request")
-    endpoint = _endpoint(choice)
+    endpoint = endpoint_of(choice)
     for order in orders:
         write_program(request_text(endpoint, First(order, known)))
 
@@ -241,7 +241,7 @@ def agree(choice: ProposerChoice, first: First | None = None) -> ProposerChoice:
     """
     if not choice.proposer.asks or choice.agreed:
         return choice
-    _ask_consent(choice, _endpoint(choice), first)
+    _ask_consent(choice, endpoint_of(choice), first)
     return replace(choice, agreed=True)
 
 
@@ -284,7 +284,7 @@ def _connect(
         answers_without_program=choice.answers_without_program or standard.answers_without_program,
     )
     whole = {"parts": parts, "options": repr(options)}
-    endpoint = _endpoint(choice)
+    endpoint = endpoint_of(choice)
     if not choice.agreed:
         _ask_consent(choice, endpoint, first)
     budget = SpendingBudget(choice.budget_tokens, choice.budget_cost)
@@ -294,7 +294,7 @@ def _connect(
         raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
 
 
-def _endpoint(choice: ProposerChoice) -> Endpoint:
+def endpoint_of(choice: ProposerChoice) -> Endpoint:
     """Return the endpoint of a model, at the price of the option, else of the user's configuration, else of a preset.
 
     Raises:

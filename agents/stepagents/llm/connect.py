@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stepagents.llm.answering import Answering
 from stepagents.llm.budget import Purse, SpendingBudget, Spent
 from stepagents.llm.client import OpenAITransport, Patience
 from stepagents.llm.ledger import Ledger
@@ -38,6 +39,41 @@ class Connection(Record):
         self.ledger.finish_run(self.run)
 
 
+class OpenRun(Record):
+    """What asks one model for one run of the ledger."""
+
+    answering: Answering
+    run: str
+    ledger: Ledger
+    transport: OpenAITransport
+
+    def finish(self) -> None:
+        """Say that the run is complete; without this the next run of the same parts continues it."""
+        self.ledger.finish_run(self.run)
+
+
+@contextmanager
+def open_run(
+    endpoint: Endpoint,
+    parts: object,
+    *,
+    budget: SpendingBudget | None = None,
+    patience: Patience | None = None,
+    ledger: Path | None = None,
+) -> Iterator[OpenRun]:
+    """Open ledger, budget and endpoint for one run, see :func:`connect`. The transport is closed by who uses it.
+
+    Raises:
+        LedgerError: the ledger cannot be used.
+        EndpointError: a budget in dollars for a model whose price is not known.
+    """
+    with Ledger(ledger) as opened:
+        run = opened.open_run([endpoint.name, endpoint.base_url, parts])
+        purse = Purse(budget or SpendingBudget(), endpoint.price, opened.account(run))
+        transport = OpenAITransport(endpoint, purse=purse, patience=patience)
+        yield OpenRun(Answering(transport, opened, run), run, opened, transport)
+
+
 @contextmanager
 def connect(
     endpoint: Endpoint,
@@ -67,9 +103,8 @@ def connect(
         LedgerError: the ledger cannot be used.
         EndpointError: a budget in dollars for a model whose price is not known.
     """
-    with Ledger(ledger) as opened:
-        run = opened.open_run([endpoint.name, endpoint.base_url, parts])
-        purse = Purse(budget or SpendingBudget(), endpoint.price, opened.account(run))
-        transport = OpenAITransport(endpoint, purse=purse, patience=patience)
-        with LlmSampler(transport, executor, options, ledger=opened, run=run, heard=heard) as sampler:
-            yield Connection(sampler, run, opened, transport)
+    with (
+        open_run(endpoint, parts, budget=budget, patience=patience, ledger=ledger) as own,
+        LlmSampler(own.transport, executor, options, ledger=own.ledger, run=own.run, heard=heard) as sampler,
+    ):
+        yield Connection(sampler, own.run, own.ledger, own.transport)

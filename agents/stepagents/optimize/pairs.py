@@ -12,6 +12,7 @@ from stepagents.optimize.features import segment
 from stepagents.optimize.trials import Trial
 from stepcore.rewrites import RewriteSite
 
+MODEL: Final = "model"  # the name of what no rewrite of the library did
 MOST: Final = 64  # items of one search
 _WORTH: Final = 500  # one cycle in so many is a difference
 
@@ -46,6 +47,7 @@ class RewritePairs:
     """What came of each candidate of a search, by its text; the exact figure replaces the estimate."""
 
     found: dict[str, tuple[RewriteChild, int | None]] = field(default_factory=dict)
+    model: str = ""  # who wrote what no rewrite did
 
     def note(self, child: RewriteChild, cycles: int | None) -> None:
         """Remember the cycles of a candidate; None where it has errors or does not run to its end."""
@@ -54,12 +56,13 @@ class RewritePairs:
     def items(self, with_code: bool = False, without: Sequence[str] = ()) -> list[OptimizationItem]:
         """Return the items of all pairs, those that say most first; ``with_code`` keeps the segments that changed.
 
-        ``without`` are rewrites that are not to be remembered: one of their programs was wrong.
+        ``without`` are rewrites that are not to be remembered: one of their programs was wrong. Of what a model wrote
+        only the segment tells something.
         """
         found = merged_by_key(
             self._item(child, cycles, with_code)
             for child, cycles in self.found.values()
-            if child.site.rewrite not in without
+            if child.site.rewrite not in without and (child.site.rewrite != MODEL or with_code)
         ).values()
         faster = [each for each in found if each.is_faster]
         slower = [each for each in found if not each.is_faster]
@@ -75,5 +78,6 @@ class RewritePairs:
             return OptimizationItem(child.bottleneck, child.change, before, cycles)
         old, new = (part[:MOST_SEGMENT].replace("\0", "") for part in segment(child.parent.text, child.text))
         return OptimizationItem(
-            child.bottleneck, child.change, before, cycles, strategy=child.site.sentence[:500], old=old, new=new
-        )
+            child.bottleneck, child.change, before, cycles, strategy=child.site.sentence[:500], old=old, new=new,
+            proposer=self.model if child.site.rewrite == MODEL else "search",
+        )  # fmt: skip

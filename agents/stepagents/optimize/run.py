@@ -10,6 +10,8 @@ from typing import Final
 from stepagents.executors.executor import Executor
 from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.candidates import FasterText, OptimizeTarget
+from stepagents.optimize.model_asker import ModelAsker
+from stepagents.optimize.model_search import ModelSearch
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.pairs import RewriteChild
@@ -33,6 +35,14 @@ class Watch:
     seconds: float | None = None
 
 
+@dataclass(frozen=True)
+class ModelAdvice:
+    """A model that proposes candidates; ``goes_on``: from where the search without one ended."""
+
+    asker: ModelAsker
+    goes_on: bool = False
+
+
 def optimized(
     subject: RewriteSubject,
     target: OptimizeTarget,
@@ -43,12 +53,16 @@ def optimized(
     *,
     with_code: bool = False,
     executor: Executor | None = None,
+    advice: ModelAdvice | None = None,
 ) -> Optimized:
     """Search for faster texts of a program, and verify those on the front; what did not verify is never the best.
 
     ``memory`` orders the candidates. Of a search that came to its end there are items to be remembered, ``with_code``
     with the segments of the text that changed. ``executor`` has workers of :mod:`stepagents.optimize.worker`, which
-    time candidates; without one this process does.
+    time candidates; without one this process does. ``advice``: a model proposes candidates.
+
+    Raises:
+        LedgerError: the ledger of a model's answers cannot be used.
     """
     began = monotonic()
 
@@ -61,8 +75,14 @@ def optimized(
         return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
     order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(record.memory(memory)))
     spread = None if executor is None else SpreadTrials(executor, subject, target)
-    limits = SearchLimits(is_over=is_over)
-    search = Search(subject, target, record, limits, _teller(watch.tell), order=order, spread=spread)
+    limits, tell = SearchLimits(is_over=is_over), _teller(watch.tell)
+    search = Search(subject, target, record, limits, tell, order=order, spread=spread)
+    if advice is not None:
+        search = ModelSearch(
+            subject, target, record, limits, tell, order=order, spread=spread, asker=advice.asker,
+            goes_on=advice.goes_on, prove=lambda text: _fault(next(judges.prove([text]))), memory=order.prior.items,
+        )  # fmt: skip
+        search.pairs.model = advice.asker.name[:64]
     try:
         search.run()
     except Unimprovable as error:
@@ -91,6 +111,10 @@ def optimized(
         interrupted=watch.is_stopped(),
         problem="" if best is not None else "nothing that runs to its end was verified",
     )
+
+
+def _fault(verdict: TextVerdict) -> str:
+    return "" if verdict.accepted else verdict.reason or "it was rejected"
 
 
 def _teller(tell: Callable[[str], None]) -> Callable[[FasterText], None]:

@@ -1,0 +1,129 @@
+"""The model of ``stepsmith optimize``: its endpoint, its user's consent, its budget, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import Enum
+
+import typer
+
+from stepagents.cli.asking import asker as user_asker
+from stepagents.cli.session import ProposerChoice, endpoint_of
+from stepagents.optimize.model_asker import Heard, ModelAsker
+from stepagents.spending import spending
+from stepcore.cli.terminal import complain
+from stepcore.records import Record
+from stepcore.reports.text import clean
+from stepcore.text.wording import counted, one_line
+
+
+class Proposer(Enum):
+    """Who proposes changes."""
+
+    SEARCH = "search"
+    LLM = "llm"
+    AUTO = "auto"
+
+
+class ModelWish(Record):
+    """Who is to propose, and the options of a model. ``configured`` is what the configuration says about sending."""
+
+    proposer: Proposer
+    choice: ProposerChoice
+    configured: bool | None = None
+
+    def for_files(self, targets: Sequence[str]) -> ModelWish:
+        """Return the wish under the configuration of these files: a project may forbid to send them anywhere.
+
+        Raises:
+            typer.BadParameter: a configuration file cannot be used.
+        """
+        if self.proposer is Proposer.SEARCH or not (self.choice.model or self.proposer is Proposer.LLM):
+            return self
+        paths = [target.partition("::")[0] for target in targets]
+        return replace(self, configured=self.choice.for_files(paths).configured)
+
+    def check(self) -> None:
+        """Refuse options that have no effect.
+
+        Raises:
+            typer.BadParameter: naming the option.
+        """
+        choice = self.choice
+        named = {
+            "--model": choice.model, "--base-url": choice.base_url, "--key-variable": choice.key_variable,
+            "--send-to-provider": choice.send_to_provider, "--budget-tokens": choice.budget_tokens,
+            "--budget-cost": choice.budget_cost, "--price": choice.price,
+        }  # fmt: skip
+        for name, value in named.items():
+            if value is not None and self.proposer is Proposer.SEARCH:
+                raise typer.BadParameter(f"{name} is for models: add --proposer llm", param_hint=name)
+
+
+@contextmanager
+def open_asker(wish: ModelWish, parts: object, is_stopped: Callable[[], bool]) -> Iterator[ModelAsker | None]:
+    """Open what asks the model; None where the search works alone. Afterwards it is told what the answers took.
+
+    ``parts`` are plain data that identify the call: where it was stopped at the same parts, its answers so far are
+    taken from the ledger.
+
+    Raises:
+        typer.BadParameter: the model was asked for by ``llm``, and cannot be used.
+    """
+    if wish.proposer is Proposer.SEARCH or (wish.proposer is Proposer.AUTO and not wish.choice.model):
+        yield None
+        return
+    from stepagents.llm.budget import SpendingBudget
+    from stepagents.llm.connect import open_run
+    from stepagents.llm.ledger import LedgerError
+    from stepagents.llm.providers import EndpointError
+
+    try:
+        endpoint = endpoint_of(wish.choice)
+        _require_consent(wish, endpoint.base_url, endpoint.model)
+    except typer.BadParameter as error:
+        if wish.proposer is Proposer.LLM:
+            raise
+        complain(f"the search works without a model: {error.message}")
+        yield None
+        return
+    budget = SpendingBudget(wish.choice.budget_tokens, wish.choice.budget_cost)
+    try:
+        with open_run(endpoint, parts, budget=budget) as run, ModelAsker(run.answering, "", _heard) as asker:
+            asker.is_stopped = is_stopped
+            yield asker
+            _tell(asker)
+            if not is_stopped():
+                run.finish()
+    except (EndpointError, LedgerError) as error:
+        raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
+
+
+def _require_consent(wish: ModelWish, base_url: str, model: str) -> None:
+    from stepagents.llm.consent import ConsentError, require_consent
+
+    try:
+        require_consent(
+            base_url,
+            model,
+            option=wish.choice.send_to_provider,
+            configured=wish.configured,
+            ask=user_asker() if wish.proposer is Proposer.LLM else None,
+        )
+    except ConsentError as error:
+        raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
+
+
+def _heard(heard: Heard) -> None:
+    """Tell of answers that came to nothing; what became of the others is in the result."""
+    if heard.outcome.startswith("not admitted"):
+        complain(clean(f"{heard.question.role}: {one_line(heard.outcome)[:300]}"))
+
+
+def _tell(asker: ModelAsker) -> None:
+    took = spending(asker.tokens, asker.cost, is_counted=asker.counted)
+    complain(clean(f"{one_line(asker.name)}: {counted(asker.answers, 'answer')}, {took}"))
+    if asker.problem:
+        complain(clean(f"the model was asked no further: {one_line(asker.problem)}"))

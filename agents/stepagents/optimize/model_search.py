@@ -1,0 +1,158 @@
+"""The search with a model: plans, attempts at them, and what is learned from what they brought.
+
+A planner proposes plans for the best programs, an executor tries each of them a few times, a summarizer turns the
+strongest pairs into strategies for the next round. An attempt is a rewrite of the library or a whole program. Both are
+timed like any candidate; a program that a model wrote is verified before it counts, not only when it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from stepagents.experience.optimizations import Change, OptimizationItem
+from stepagents.optimize.candidates import FasterText, key_of
+from stepagents.optimize.features import change_of, segment
+from stepagents.optimize.model_asker import Heard, ModelAsker, Question
+from stepagents.optimize.model_prompts import (
+    MOST_ITEMS,
+    executor_messages,
+    planner_messages,
+    read_plans,
+    read_rewrite,
+    read_strategies,
+    summarizer_messages,
+)
+from stepagents.optimize.model_text import NotAdmitted, admitted
+from stepagents.optimize.pairs import MODEL, RewriteChild
+from stepagents.optimize.prior import fitting
+from stepagents.optimize.search import Search
+from stepagents.optimize.trials import LookedAt
+from stepcore.findings.diagnostics import apply_edits
+from stepcore.rewrites import RewriteSubject
+
+PLANS: Final = 3
+ATTEMPTS: Final = 2
+_BEAM: Final = 2
+_ROUNDS: Final = 3
+_PAIRS: Final = 4  # that the summarizer gets of a round, half of them fast-slow ones
+_SEGMENT: Final = 2_000  # characters
+
+
+@dataclass
+class ModelSearch(Search):
+    """A search that asks a model. ``goes_on``: after the search without one. ``prove`` says why a text is wrong."""
+
+    asker: ModelAsker | None = None
+    prove: Callable[[str], str] = lambda _text: ""
+    goes_on: bool = False
+    memory: Sequence[OptimizationItem] = ()
+    strategies: list[str] = field(default_factory=list, init=False)
+    proved: dict[str, str] = field(default_factory=dict, init=False)
+
+    def run(self) -> None:
+        """Search to the end, until the model can be asked no more, or until its user has enough.
+
+        Raises:
+            Unimprovable: the program cannot be timed, or stops whatever its FIFOs hold.
+            LedgerError: the ledger of paid answers cannot be used.
+        """
+        if self.goes_on:
+            super().run()
+            beam = list(self.archive.front[:_BEAM])
+        else:
+            beam = [self._begin()]
+        for _round in range(_ROUNDS):
+            if self._is_over() or self.asker is None or self.asker.problem:
+                return
+            children = [child for parent in beam for child in self._attempts(parent)]
+            found = self._round(children)
+            self._keep([each for each in found if self._is_right(each)])
+            for child in children:  # nothing is learned from a program that is not known to be right
+                if child.site.rewrite == MODEL and self.proved.get(child.key) != "":
+                    self.pairs.found.pop(child.key, None)
+            self._learn(children)
+            beam = list(self.archive.front[:_BEAM])
+
+    def _attempts(self, parent: FasterText) -> list[RewriteChild]:
+        """Return what the model makes of one program, as far as it is new."""
+        subject, asker = self._here.timed(parent.text), self.asker
+        self._look_at([parent])
+        known = self._known(parent)
+        if asker is None or known is None or subject is None or subject.timed is None or subject.timed.cycles is None:
+            return []
+        sites = list(chain.from_iterable(known.sites))
+        items = fitting(self.memory, known.bottleneck, MOST_ITEMS)
+        asked = planner_messages(subject, self.target, sites, items, self.strategies, PLANS)
+        question = Question("planner", tuple(asked))
+        (answer,) = asker.ask([question])
+        plans = read_plans(answer, PLANS)
+        if answer:
+            asker.heard(Heard(question, answer, f"{len(plans)} plans"))
+        questions = [
+            Question("executor", tuple(executor_messages(subject, self.target, sites, plan)), number)
+            for plan in plans
+            for number in range(ATTEMPTS)
+        ]
+        told = [plan for plan in plans for _ in range(ATTEMPTS)]
+        found = []
+        for question, plan, text in zip(questions, told, asker.ask(questions), strict=True):
+            child = self._child(parent, subject, known, plan, text, question) if text else None
+            if child is not None:
+                found.append(child)
+        return found
+
+    def _child(
+        self, parent: FasterText, subject: RewriteSubject, known: LookedAt, plan: str, text: str, question: Question
+    ) -> RewriteChild | None:  # fmt: skip
+        assert self.asker is not None
+        sites = list(chain.from_iterable(known.sites))
+        index = read_rewrite(text, len(sites))
+        try:
+            site = admitted(subject, text, plan) if index is None else sites[index]
+        except NotAdmitted as error:
+            self.asker.heard(Heard(question, text, f"not admitted: {error}"))
+            return None
+        made = apply_edits(parent.text, list(site.edits))
+        key = key_of(made)
+        is_new = key not in self.seen
+        self.asker.heard(Heard(question, text, site.sentence if is_new else f"known already: {site.sentence}"))
+        if not is_new:
+            return None
+        self.seen.add(key)
+        change = change_of(site) if index is not None else Change(MODEL)
+        return RewriteChild(parent, site, made, key, known.bottleneck, change)
+
+    def _is_right(self, candidate: FasterText) -> bool:
+        """Whether a candidate may count: rewrites keep what is computed, and what a model wrote is verified first."""
+        if all(step.rewrite != MODEL for step in candidate.steps):
+            return True
+        if candidate.key not in self.proved:
+            self.proved[candidate.key] = self.prove(candidate.text)
+        return not self.proved[candidate.key]
+
+    def _learn(self, children: Sequence[RewriteChild]) -> None:
+        """Have the strongest slow-fast and fast-slow pairs of a round summarized."""
+        timed: list[tuple[float, RewriteChild, int | None]] = []
+        for child in children:
+            noted = self.pairs.found.get(child.key)
+            if noted is not None:
+                cycles = noted[1]
+                timed.append(((cycles or 1 << 60) / child.cycles_before, child, cycles))
+        timed.sort(key=lambda each: each[0])
+        faster = [each for each in timed if each[0] < 1][: _PAIRS // 2]
+        slower = [each for each in timed if each[0] > 1][-_PAIRS // 2 :]
+        if self.asker is None or not (faster or slower):
+            return
+        pairs = []
+        for _ratio, child, cycles in (*faster, *slower):
+            old, new = segment(child.parent.text, child.text)
+            pairs.append((old[:_SEGMENT], new[:_SEGMENT], child.cycles_before, cycles))
+        question = Question("summarizer", tuple(summarizer_messages(pairs)))
+        (answer,) = self.asker.ask([question])
+        found = read_strategies(answer)
+        if answer:
+            self.asker.heard(Heard(question, answer, f"{len(found)} strategies"))
+        self.strategies += [each for each in found if each not in self.strategies]
