@@ -17,11 +17,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from stepcore.chips.keys import FLOPS, KEYS
 from stepcore.jobdata import editor
 from stepcore.jobdata.plain import json_name
 from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS, PROPOSERS, SEARCH, SUMMARIES
 from stepcore.timing.hardware import PRESETS
-from stepcore.timing.hardware_file import FLOPS, KEYS
 
 EXTENSION: Final = Path(__file__).parents[1] / "editor-extension"
 FILE: Final = EXTENSION / "src" / "server.ts"

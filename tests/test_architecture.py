@@ -31,7 +31,7 @@ LAYERS: list[list[str]] = [
     ["dims", "types", "settings"],
     ["open_types"],
     ["fn"],
-    ["ops"],
+    ["chips", "ops"],
     ["graph"],
     ["costs", "printing"],
     ["frontend"],
@@ -244,7 +244,7 @@ SERVER = sorted((ROOT / "server" / "stepserver").rglob("*.py"))
 # is seldom needed: explanations, reading a task's file, caches to be emptied, the simulator's name for errors.
 SERVED = {
     "ide", "jobdata", "system.file_marks", "isolation", "jobs", "settings", "findings.codes", "findings.diagnostics",
-    "text.span", "text.files", "graph.task", "timing.hardware", "timing.hardware_file",
+    "text.span", "text.files", "graph.task", "timing.hardware", "chips",
 }  # fmt: skip
 SELDOM = {"findings.explain", "fn", "system.collector", "system.data_limit"}
 # The simulator's worker is the only thing that may be started, and no key of a model is known here.

@@ -54,6 +54,22 @@ def test_a_chip_has_prices_of_its_own() -> None:
     assert cost("return [torch.nn.functional.silu(input[0])]\n", silu=1).flops == 8
 
 
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("return [torch.exp(input[0])]\n", "exp"),
+        ("return [input[0] - torch.sum(input[0])]\n", "sum"),
+        ("return [torch.sort(input[0]).values]\n", "sort"),
+        ("return [torch.cumsum(input[0], 0)]\n", "cumsum"),
+        ("return [torch.outer(input[0], input[0])[0]]\n", "outer"),
+        ("return [torch.flip(input[0], [0])]\n", "flip"),
+    ],
+)
+def test_a_price_counts_for_each_kind_of_function(body: str, name: str) -> None:
+    dear, cheap = (cost(body, **{name: price}).flops or 0 for price in (1001, 1))
+    assert dear - cheap in (1000 * 8, 1000 * 64)
+
+
 def test_of_two_arms_the_dearest_counts() -> None:
     body = "if D_value > 4:\n    y = torch.exp(input[0])\nelse:\n    y = input[0] + 1\nreturn [y]\n"
     assert cost(body).flops == 4 * 8

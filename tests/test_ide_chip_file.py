@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from stepcore.chips.keys import KEYS
 from stepcore.ide.analysis import analyze
 from stepcore.ide.chip_file import toml_completions, toml_findings, toml_hover, toml_kind
 from stepcore.timing.hardware import PRESETS
-from stepcore.timing.hardware_file import KEYS
 
 CHIP = 'base = "paper"\nmemory.latency = 40\n'
 
@@ -74,6 +74,40 @@ def test_a_key_says_its_unit_its_bounds_and_what_presets_have() -> None:
     for offset in range(len(CHIP) + 1):  # no place of any text is a reason for an exception
         toml_hover("chip.toml", CHIP, offset)
         toml_completions("chip.toml", CHIP[:offset], offset)
+
+
+def test_every_mistake_of_a_file_is_found_at_its_line() -> None:
+    text = "[fifo]\nlatency = 1\ndepth = true\n[memory]\nlatency = -1\n[flops]\nsiluu = 4\n"
+    found = toml_findings("chip.toml", text)
+    assert [text[item.span.start : item.span.end] for item in found] == ["depth = true", "latency = -1", "siluu = 4"]
+
+
+def test_tables_prices_and_values_of_presets_are_proposed() -> None:
+    def proposed(text: str) -> list[str]:
+        return [item.label for item in toml_completions("chip.toml", text, len(text))]
+
+    assert proposed(CHIP + "[") == ["fifo", "compute", "onchip", "memory", "unit", "flops"]
+    assert "silu" in proposed(CHIP + "[flops]\ns")
+    assert "silu" not in proposed(CHIP + "[flops]\nsilu = 1\ns")
+    assert "flops.silu" in proposed(CHIP + "flops.si")
+    assert "matmul" not in proposed(CHIP + "[flops]\n")
+    assert proposed(CHIP + "fifo.depth = ") == ["2", "1"]
+    text = CHIP + "fifo.depth = "
+    assert [item.documentation for item in toml_completions("chip.toml", text, len(text))] == [
+        "as in default, paper", "as in validation, decode",
+    ]  # fmt: skip
+    assert proposed("[memory]\nlatency = 3\n\n") == [
+        key[7:] for key in KEYS if key[:7] == "memory." and "lat" not in key
+    ]
+
+
+def test_a_price_and_a_table_say_what_they_are() -> None:
+    text = CHIP + "[flops]\nsilu = 2\nmatmul = 3\n"
+    for word, words in (
+        ("silu", "Without it: 8, validation: 1"), ("matmul", "has no effect"), ("flops", "`flops.NAME`"),
+    ):  # fmt: skip
+        shown = toml_hover("chip.toml", text, text.index(word) + 1)
+        assert shown is not None and words in shown.markdown
 
 
 @pytest.mark.parametrize("text", ["\n" * 400_000, " " * 400_000, "[" * 60_000, "a." * 30_000 + "b = 1", '"' * 60_000])

@@ -24,13 +24,14 @@ from stepagents.optimize.record import SearchRecord, record_path
 from stepagents.optimize.search import Search, SearchLimits, best_of
 from stepagents.optimize.trials import SpreadTrials
 from stepagents.optimize.worker import OPTIMIZE_WORKER
+from stepcore.chips.keys import all_values, described
+from stepcore.chips.reader import read_hardware
 from stepcore.isolation import TEXT
 from stepcore.jobdata.kinds import JobKind
 from stepcore.jobdata.optimizing import SITES, Figures, SitesRequest
 from stepcore.jobs import Job, JobError, Limits
 from stepcore.rewrites import RewriteSubject, subject_of
 from stepcore.timing.hardware import PRESETS, Hardware
-from stepcore.timing.hardware_file import all_values, described, read_hardware
 from warm import Lent
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

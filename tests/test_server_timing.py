@@ -211,6 +211,75 @@ def test_a_script_stands_under_a_line_with_its_cycles(client: Client, tmp_path: 
     assert eventually(lambda: all(title.startswith("outdated: ") for _, title in lenses(client, uri)))
 
 
+def test_a_script_has_all_that_a_program_has(client: Client, tmp_path: Path) -> None:
+    """Figures behind its operators while one types, too, in hovers and in its picture, and a timeline."""
+    text = (ROOT / "tests" / "published" / "attention_single_accum.py").read_text(encoding="utf-8")
+    uri = opened(client, tmp_path, text)
+    (row,) = timed(client, uri, "timed", engine="exact")["programs"]
+    head, *figures = row["figures"]
+    assert (row["cycles"], head["mark"], head["label"].split(" | ")[0]) == (726, "program", "726 cycles")
+    lines = text.splitlines()
+    fold = next(number for number, line in enumerate(lines) if "step.Accum(" in line)
+    assert fold in {each["position"]["line"] for each in figures}
+    assert "bottleneck" in {each["mark"] for each in figures}
+    at = {"line": fold, "character": lines[fold].index("Accum")}
+    hover = client.request("textDocument/hover", {"textDocument": {"uri": uri}, "position": at})
+    assert "**Timing**: busy " in hover["contents"]["value"]
+    drawn = client.request("stepsmith/graph", {"textDocument": {"uri": uri}, "position": at})
+    assert (drawn["program"], drawn["timing"]["headline"].split(" | ")[0]) == (row["name"], "726 cycles")
+    (node,) = [node for node in drawn["nodes"] if node["label"] == "Accum"]
+    assert node["id"] == drawn["activeNode"] and node["timing"]["text"]
+    assert any(edge["timing"] for edge in drawn["edges"])
+    shown = client.request("stepsmith/timeline", {"textDocument": {"uri": uri}, "program": row["name"]})
+    assert shown["cycles"] == 726 and shown["trace"]["traceEvents"]
+    client.change(uri, 2, {"text": text.replace("M_value = 5", "M_value = 9")})
+    (typed,) = timed(client, uri, "timed", engine="fluid")["programs"]
+    assert typed["cycles"] > 726 and typed["figures"][0]["label"].startswith("~")
+
+
+STOPS = """
+import stepcore as step
+
+class Add(step.Fn):
+    def __init__(self):
+        super().__init__("Add", step.Scalar("float"), step.Scalar("float"))
+
+    def getInit(self):
+        return [0.0]
+
+    def apply(self, state, input):
+        return [state[0] + input[0]]
+
+E0 = step.Stream("E0", step.Scalar("float"), 1, [6, 3])
+E0.ctx = {}
+one, direct = step.Copy().apply(E0)
+back = step.Repeat(n=6).apply(step.Accum(fn=Add(), b=1).apply(one))
+both = step.Zip().apply((direct, back))
+"""
+
+
+def test_a_script_that_stops_shows_its_ring_and_the_fix_cures_it(client: Client, tmp_path: Path) -> None:
+    uri = opened(client, tmp_path, STOPS)
+    (row,) = timed(client, uri, "stopped", engine="exact")["programs"]
+    assert "cures it" in row["message"]
+    assert [each["label"] for each in row["figures"] if each["mark"] == "waiting"]
+    drawn = client.request("stepsmith/graph", {"textDocument": {"uri": uri}, "program": row["name"]})
+    assert {edge["timing"]["waits"] for edge in drawn["edges"] if edge["timing"]} >= {"full", "empty"}
+    line = STOPS[: STOPS.index("step.Copy")].count("\n")
+    here = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 40}}
+    asked = {"textDocument": {"uri": uri}, "range": here, "context": {"diagnostics": []}}
+    (action,) = [each for each in client.request("textDocument/codeAction", asked) if "depth" in each["title"]]
+    (edit,) = (
+        action["edit"]["changes"][uri] if "changes" in action["edit"] else action["edit"]["documentChanges"][0]["edits"]
+    )
+    assert "depth=" in edit["newText"]
+    cured = STOPS.replace("step.Copy()", f"step.Copy({edit['newText']})")
+    client.change(uri, 2, {"text": cured})
+    client.save(uri)
+    (row,) = timed(client, uri, "timed", engine="exact")["programs"]
+    assert row["cycles"] > 0
+
+
 def test_what_is_on_no_disk_is_timed_exactly_when_nobody_types(client: Client) -> None:
     """A composition stands above its function with the cycles of its lines; while one types it is outdated."""
     uri, text = "untitled:Untitled-1", HEAD + GOOD + CONSISTS

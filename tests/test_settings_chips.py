@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from stepcore.settings.chips import chosen_chip
+from stepcore.chips.chosen import chosen_chip
+from stepcore.chips.keys import HardwareError
 from stepcore.settings.config import Config, ConfigError, Configs, read_config
 from stepcore.timing.hardware import PRESETS
-from stepcore.timing.hardware_file import HardwareError
 
 
 def configured(folder: Path, text: str) -> Config:

@@ -11,6 +11,8 @@ import pytest
 
 from golden_files import code_of, expected_path, place, render_found
 from stepcore.check.files import CheckResult, check_text
+from stepcore.chips.keys import HardwareError
+from stepcore.chips.reader import read_hardware
 from stepcore.cli import time
 from stepcore.cycles.findings import findings
 from stepcore.cycles.timed import Timed, time_program
@@ -20,7 +22,6 @@ from stepcore.text.span import SourceFile, Span
 from stepcore.timing.deeper import Saving, saving
 from stepcore.timing.exact import run
 from stepcore.timing.hardware import PRESETS, Hardware
-from stepcore.timing.hardware_file import HardwareError, read_hardware
 from timing_networks import diamond
 
 FOLDER: Final = Path(__file__).parent / "golden" / "time"

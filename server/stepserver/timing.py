@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from stepcore.chips.chosen import SUFFIX, chosen_chip
+from stepcore.chips.keys import HardwareError
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
 from stepcore.ide import timed
 from stepcore.ide.actions import QUICKFIX
 from stepcore.ide.model import Action, ProgramInfo
-from stepcore.ide.programs import programs
+from stepcore.ide.programs import drawn_programs
 from stepcore.jobdata.choices import TimingEngine
 from stepcore.jobdata.editor import (
     GraphResult,
@@ -36,10 +38,8 @@ from stepcore.jobdata.editor import (
 from stepcore.jobdata.programs import AnswerFile
 from stepcore.jobdata.timing import FindingRow, ProgramTimes, TimeRequest, TimingRow, TraceRequest
 from stepcore.jobs import JobCancelled, JobError
-from stepcore.settings.chips import SUFFIX, chosen_chip
 from stepcore.text.files import Unusable, read_file
 from stepcore.text.span import Span
-from stepcore.timing.hardware_file import HardwareError
 from stepserver.convert import Converter
 from stepserver.documents import Module
 from stepserver.loop import Loop
@@ -145,7 +145,7 @@ class TimingStatus:
     def rows(self, module: Module, analysis: Analysis) -> Iterable[tuple[str, ProgramTiming]]:
         """Yield what the client shows for each program, and in which text."""
         convert = Converter(self._around.workspace, module)
-        for info in programs(analysis):
+        for info in drawn_programs(analysis):
             run = self._runs.get(module.uri, {}).get(info.name)
             uri = _text_of(module, info.head.start)
             if uri:
@@ -160,7 +160,7 @@ class TimingStatus:
 
     def at(self, module: Module, analysis: Analysis, offset: int) -> str:
         """Return Markdown about the operator around an offset; empty where nothing that holds is known."""
-        unit = analysis.unit_at(offset) if module.uri in self._runs else None
+        unit = analysis.script or (analysis.unit_at(offset) if module.uri in self._runs else None)
         name = None if unit is None or unit.checked is None else unit.checked.name
         found = None if name is None else self.held(module, analysis, name)
         if found is None or name is None:
@@ -184,14 +184,14 @@ class TimingStatus:
         return timed.drawn(analysis, graph, run.times.row, run.chip.name, is_fluid=run.is_fluid, is_stale=is_stale)
 
     def lenses(self, module: Module, analysis: Analysis) -> list[TimedLens]:
-        """Return the lines above programs, compositions and scripts: cycles and what rules, or why there are none."""
+        """Return the lines above programs, scripts and compositions: cycles and what rules, or why there are none."""
         if not self.is_wanted(module):
             return []
         problem, runs = self.chip(module).problem, self._runs.get(module.uri, {})
         if not problem and not runs:
             return []  # while the first programs are being timed
-        heads = [(info.name, info.head) for info in programs(analysis)]
-        heads += [(line.name, line.head) for line in timed.timed_lines(analysis)]
+        heads = [(info.name, info.head) for info in drawn_programs(analysis)]
+        heads += [(placed.checked.name, placed.extent) for placed in analysis.compositions]
         if problem:
             return [TimedLens(head, f"not timed: {problem}", _drawn_by(runs.get(name))) for name, head in heads]
         known = ((head, runs[name]) for name, head in heads if name in runs)
@@ -238,7 +238,7 @@ class TimingStatus:
         engine: TimingEngine = "exact" if run is None else run.times.engine
         because = "" if run is None else self._outdated(module, analysis, run)
         state: TimingState = "timing"
-        problem = "" if timed.can_be_timed(analysis, info) else "the program has errors"
+        problem = timed.why_untimed(analysis, info)
         if run is None or run.times.row is None:
             if run is not None and not because:
                 problem = run.times.problem
@@ -274,7 +274,8 @@ class TimingStatus:
         if job is not None and job.revision != module.revision and job.task is not None:
             job.task.cancel()
         runs = self._runs.get(module.uri, {})
-        names = {info.name for info in programs(analysis)} | {line.name for line in timed.timed_lines(analysis)}
+        names = {info.name for info in drawn_programs(analysis)}
+        names |= {placed.checked.name for placed in analysis.compositions}
         for name in [name for name in runs if name not in names]:
             del runs[name]
         if names and self.is_wanted(module) and self._missing(module, analysis):
@@ -373,10 +374,11 @@ class TimingStatus:
 
     @staticmethod
     def _timeable(analysis: Analysis, engine: TimingEngine) -> list[str]:
-        """Return the programs without errors, and compositions or a script, of which there are no estimates."""
-        found = [info.name for info in programs(analysis) if timed.can_be_timed(analysis, info)]
+        """Return the programs without errors, and the compositions, of which there are no estimates."""
+        found = [info.name for info in drawn_programs(analysis) if not timed.why_untimed(analysis, info)]
         if engine == "exact":
-            found += [line.name for line in timed.timed_lines(analysis) if line.mark]
+            composed = analysis.compositions
+            found += [each.checked.name for each in composed if timed.composition_mark(analysis, each)]
         return found
 
     def _engine(self, module: Module) -> TimingEngine:
@@ -516,17 +518,18 @@ def _drawn_by(run: TimedRun | None) -> str:
 
 def _lines_before(module: Module, analysis: Analysis, name: str) -> int:
     """Return how many lines of a module stand before the text (the cell of a notebook) that holds a program."""
-    head = next((info.head.start for info in programs(analysis) if info.name == name), 0)
+    head = next((info.head.start for info in drawn_programs(analysis) if info.name == name), 0)
     start = max((start for start in module.starts if start <= head), default=0)
     return module.source.line_col(start)[0]
 
 
 def _mark(analysis: Analysis, name: str) -> str:
-    """Return a text that changes with anything that the cycles of a program, composition or script depend on."""
+    """Return a text that changes with anything that the cycles of a program or composition depend on."""
     unit = analysis.program(name)
     if unit is not None:
         return unit.fingerprint
-    return next((line.mark for line in timed.timed_lines(analysis) if line.name == name), "")
+    marks = (timed.composition_mark(analysis, each) for each in analysis.compositions if each.checked.name == name)
+    return next(marks, "")
 
 
 def _same(one: TimingParams, other: TimingParams) -> bool:

@@ -498,6 +498,12 @@ def check_impl(task: TaskFile, impl_text: str, affine: AffineRule = "strict") ->
     return ImplChecker(task).check(Embedded.whole(impl_text), affine)
 
 
+UNFOLLOWED: Final = (
+    "this script cannot be timed: only a run tells what becomes of its streams (they are read twice, given to other "
+    "functions, or where data decide); put its operators into a function with @step.program"
+)
+
+
 def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "strict") -> Checked | None:
     """Check the streams of a script without ``@step.program``; None where it makes none, or cannot be read.
 

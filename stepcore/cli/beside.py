@@ -12,6 +12,8 @@ from typing import Any, Final
 from stepcore.check.files import CheckResult, check_text
 from stepcore.check.programs import Checked
 from stepcore.check.sized import at_dims
+from stepcore.chips.chosen import Chips
+from stepcore.chips.keys import HardwareError
 from stepcore.cli.time import is_right, unusable_chip
 from stepcore.cycles.composed import (
     ComposedFile,
@@ -33,9 +35,7 @@ from stepcore.findings.diagnostics import StepError
 from stepcore.jobdata.programs import VerifyRequest
 from stepcore.records import Record
 from stepcore.reports.text import clean
-from stepcore.settings.chips import Chips
 from stepcore.settings.config import Config
-from stepcore.timing.hardware_file import HardwareError
 
 STEPS: Final = 10_000_000  # of units: a few seconds at most
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from stepcore.chips.chosen import ChosenChip, chosen_chip
+from stepcore.chips.keys import FLOPS, KEYS, HardwareError, all_values, differences, values_of
+from stepcore.chips.prices import PRICES
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, complain
 from stepcore.cli.time import unusable_chip
 from stepcore.reports.text import clean
-from stepcore.settings.chips import ChosenChip, chosen_chip
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.timing.hardware import PRESETS, Hardware
-from stepcore.timing.hardware_file import FLOPS, KEYS, HardwareError, all_values, differences, values_of
 
 
 def show(name: str | None, output: str, hw: str | None = None) -> int:
@@ -84,12 +85,13 @@ def _explained(chip: Hardware) -> Iterator[str]:
     for key, value in all_values(chip).items():
         known = KEYS.get(key, FLOPS)
         unit = f"{known.unit}: " if known.unit else ""
-        yield f"  {f'{key} = {value}':<32}  {unit}{known.meaning}; {known.bounds}"
+        meaning = known.meaning.replace("NAME", key.removeprefix("flops."))
+        yield f"  {f'{key} = {value}':<32}  {unit}{meaning}; {known.bounds}"
 
 
 def _changed(chip: Hardware) -> Iterator[str]:
     found = differences(chip)
     yield _head(chip) + ("" if found else "; nothing differs")
     for key, (before, value) in found.items():
-        instead = "as all functions of its kind" if before is None else before
+        instead = PRICES.get(key.removeprefix("flops."), 1) if before is None else before
         yield f"  {key} = {value}  (instead of {instead})"

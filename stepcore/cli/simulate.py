@@ -141,9 +141,9 @@ def _in_order(
 
 def _has_chip(config: Config, hw: str | None) -> bool:
     """Return whether there is a chip to time on; say why not."""
+    from stepcore.chips.chosen import chosen_chip
+    from stepcore.chips.keys import HardwareError
     from stepcore.cli.time import unusable_chip  # like all of timing only for those who ask for it
-    from stepcore.settings.chips import chosen_chip
-    from stepcore.timing.hardware_file import HardwareError
 
     try:
         chosen_chip(config, hw)

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from stepcore.check.files import CheckResult, check_text, program_faults
-from stepcore.check.programs import Checked
+from stepcore.check.programs import UNFOLLOWED, Checked
 from stepcore.check.sized import at_dims
+from stepcore.chips.chosen import Chips, is_chip
+from stepcore.chips.keys import HardwareError
 from stepcore.cli.targets import FileTarget, find_targets, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain
 from stepcore.cycles.compare import compared, side_by_side
@@ -35,23 +37,15 @@ from stepcore.records import Record
 from stepcore.reports.json import as_json as finding_json
 from stepcore.reports.sarif import render_sarif
 from stepcore.reports.text import FileReport, Paint, clean, render_finding
-from stepcore.settings.chips import Chips, is_chip
 from stepcore.settings.config import Config, Configs
 from stepcore.system.scarce import reason_of
 from stepcore.text.files import Unusable, write_atomically
 from stepcore.text.wording import one_line
 from stepcore.timing.hardware import Hardware
-from stepcore.timing.hardware_file import HardwareError
 from stepcore.timing.recorder import RunRecorder
 
 _Run: TypeAlias = "tuple[TimedFile, RunRecorder]"
 _Runs: TypeAlias = "Sequence[_Run | ComposedFile]"  # of one program or composition, on each chip
-
-
-_SCRIPT: Final = (
-    "this script cannot be timed: only a run tells what becomes of its streams (they are read twice, given to other "
-    "functions, or where data decide); put its operators into a function with @step.program"
-)
 
 
 class TimeOptions(Record):
@@ -199,7 +193,7 @@ class _Session:
         composed = [each for each in result.compositions if target.program in (None, each.name)]
         if not programs and not composed:
             if result.script is not None:
-                raise Unusable(target.path, _SCRIPT, "STEP907")
+                raise Unusable(target.path, UNFOLLOWED, "STEP907")
             raise Unusable(target.path, "there is no such program here", "STEP910")
         for program in programs:
             sized = self._at_dims(target, result, program, config)

@@ -200,8 +200,9 @@ class _Finder:
     def _holds(self, text: str, saved: int) -> bool:
         """Return whether the program of ``text`` means the same, runs to its end, and takes so many cycles less."""
         timed = self.timed
+        result = check_text(text, self.source.path, with_fixes=False)
         again = [
-            program for program in check_text(text, self.source.path, with_fixes=False).programs
+            program for program in (result.programs if result.script is None else [result.script])
             if program.name == timed.name and program.runnable and same_meaning(timed.graph, program.typed)
         ]  # fmt: skip
         if len(again) != 1:

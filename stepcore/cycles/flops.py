@@ -10,23 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from stepcore.fn import allow
+from stepcore.chips.prices import COUNTED, PRICES
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.shapes.inference import fn_cost
 from stepcore.fn.shapes.operations import Shapes
 from stepcore.fn.shapes.values import AbstractTensor, Comparer, Size, Sizes, numel
 from stepcore.sizes.dim import Dim, DimError
-
-PRICES: Final[Mapping[str, int]] = {
-    **dict.fromkeys(
-        allow.names("exp exp2 expm1 log log2 log10 log1p sqrt rsqrt tanh erf erfc pow float_power sin cos tan"), 4
-    ),
-    "sigmoid": 7,
-    **dict.fromkeys(allow.names("silu gelu softmax log_softmax softmin mish softplus logsigmoid"), 8),
-    **dict.fromkeys(allow.names("flip roll tril triu clone contiguous detach"), 0),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +104,18 @@ class _Priced(Shapes):
         self._reprice(before, self._prices.get(name, 1))
         return result
 
+    def _reduce(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        before = self.flops
+        result = super()._reduce(name, args, kwargs)
+        self._reprice(before, self._prices.get(name, 1))
+        return result
+
     def apply(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Return the result; what nobody counts has its price, or 1, for each element of its first operand."""
         before = self.flops
         result = super().apply(name, args, kwargs)
+        if name in COUNTED:
+            self._reprice(before, self._prices.get(name, 1))
         if before is not None and self.flops is None:
             tensors = [value for value in args if isinstance(value, AbstractTensor)]
             sizes = [numel(value.shape) for value in tensors]

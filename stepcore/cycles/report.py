@@ -188,7 +188,7 @@ def picture(file: TimedFile) -> Iterator[str]:
     bound = bound_of(timed)
     if bound is not None:
         far = f", {shown(bound)}" if bound.ratio is not None else ""
-        yield f"  at least {bound.cycles:,} cycles{far}"
+        yield f"  at least {bound.cycles:,} cycle{'s' * (bound.cycles != 1)}{far}"
     yield from _better(file)
     if file.found is not None:
         return  # they tell the rest

@@ -42,7 +42,6 @@ from stepcore.text.span import SourceFile, Span
 
 if TYPE_CHECKING:
     from stepcore.check.compositions import CheckedComposition
-    from stepcore.check.programs import Checked
 
 Kind = Literal["python", "task", "impl", "none"]
 PYTHON_SUFFIXES: Final = (".py", ".pyi", ".ipynb")
@@ -70,7 +69,7 @@ class Analysis:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     facts: ModuleFacts = field(default_factory=ModuleFacts)
     compositions: list[PlacedComposition] = field(default_factory=list)
-    script: Checked | None = None  # of a Python file without programs that makes its own streams
+    script: DocumentUnit | None = None  # all of a Python file without programs that makes its own streams
     cut: Cut | None = None  # of a Python file
     known: dict[_Key, Checking] = field(default_factory=dict)
     same: dict[tuple[str, ...], Checking] = field(default_factory=dict)  # those that hold as long as `facts` do
@@ -95,8 +94,9 @@ class Analysis:
         return next((unit for unit in self.units if unit.from_document(offset) is not None), None)
 
     def program(self, name: str) -> DocumentUnit | None:
-        """Return the unit of the program called ``name``."""
-        return next((unit for unit in self.units if unit.checked is not None and unit.checked.name == name), None)
+        """Return the unit of the program called ``name``, or of the script."""
+        units = self.units if self.script is None else [self.script]
+        return next((unit for unit in units if unit.checked is not None and unit.checked.name == name), None)
 
 
 def kind_of(path: str, text: str) -> Kind:
@@ -212,11 +212,13 @@ class _Python:
         if not any(unit.result.module is not None and unit.result.module.imports_stepcore for unit in units):
             return Analysis(self.source, "none", self.affine)
         script = self._script() if not self.guess.programs else None
-        result.script = None if script is None else script.script
         if script is None:
             result.compositions, beyond = self._compositions(units)
             result.diagnostics = self._findings(units, result.compositions, beyond)
         else:
+            text, others = self.source.text, ModuleFacts()
+            whole = Checking(text, script, others, _digest(text))
+            result.script = DocumentUnit(whole, ((0, text),), Span(0, len(text)))
             result.diagnostics = script.diagnostics
         return result
 

@@ -1,6 +1,6 @@
 """Files that describe a chip, and the project's choice of one: findings, completion and hover for their keys.
 
-All of it comes from the one table of keys, :data:`stepcore.timing.hardware_file.KEYS`. Lines are read one by one,
+All of it comes from the one table of keys, :data:`stepcore.chips.keys.KEYS`. Lines are read one by one,
 because a file that somebody types is no TOML most of the time.
 """
 
@@ -11,21 +11,24 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Final, Literal, NamedTuple
 
+from stepcore.chips.keys import FLOPS, KEYS, ChipKey, values_of
+from stepcore.chips.reader import TABLES, chip_problems
 from stepcore.findings.diagnostics import Diagnostic, Edit
 from stepcore.ide.model import Completion, Hover, Kind
 from stepcore.settings.config import FILE_NAME, ConfigError, line_of, read_text
 from stepcore.text.span import SourceFile, Span
+from stepcore.text.toml import toml_keys
 from stepcore.timing.hardware import PRESETS
-from stepcore.timing.hardware_file import FLOPS, KEYS, ChipKey, HardwareError, read_hardware, values_of
 
 SUFFIX: Final = ".toml"
 _OTHERS: Final = frozenset({"pyproject.toml", "cargo.toml"})
-_TABLES: Final = frozenset(name.partition(".")[0] for name in (*KEYS, FLOPS.name))
 _BASE: Final = re.compile(rf"""^[ \t]*base[ \t]*=[ \t]*["'](?:{"|".join(PRESETS)})["']""", re.MULTILINE)
-_TABLE: Final = re.compile(rf"^[ \t]*\[?(?:{'|'.join(sorted(_TABLES))})[ \t]*[.\]]", re.MULTILINE)
+_TABLE: Final = re.compile(rf"^[ \t]*\[?(?:{'|'.join(sorted(TABLES))})[ \t]*[.\]]", re.MULTILINE)
 _HEADER: Final = re.compile(r"^\s*\[\s*([\w.-]+)\s*\]")
+_OPENED: Final = re.compile(r"^\s*\[\s*([\w.-]*)\s*$")  # a header that somebody types
 _ENTRY: Final = re.compile(r"""^(\s*)([\w."'-]*)(\s*=\s*(["']?)([^"'#]*))?""")
-_OWN: Final[dict[str, str]] = {
+_FLOPS: Final = FLOPS.name.removesuffix("NAME")
+_DOCS: Final[dict[str, str]] = {
     "base": "the preset from which this chip differs",
     "name": "what the chip is called; the name of the file without it",
 }
@@ -49,10 +52,7 @@ def toml_findings(path: str, text: str) -> list[Diagnostic]:
     source = SourceFile(path, text)
     kind = toml_kind(path, text)
     if kind == "chip" and text.strip():
-        try:
-            read_hardware(text, "chip")
-        except HardwareError as error:
-            return [Diagnostic("STEP506", _line(source, error.line), str(error))]
+        return [Diagnostic("STEP506", _line(source, each.line), str(each)) for each in chip_problems(text)]
     if kind == "config":
         try:
             read_text(text, Path(FILE_NAME))  # which is not read: it names the file in messages
@@ -71,8 +71,13 @@ def toml_completions(path: str, text: str, offset: int) -> list[Completion]:
     if not kind or place is None:
         return []
     if place.is_value:
-        return [_value(place, name, number) for number, name in enumerate(_values(kind, place.key))]
-    known = [(name, doc) for name, doc in _keys(kind, place.table) if not _is_given(text, place, name)]
+        return [_value(place, name, doc, number) for number, (name, doc) in enumerate(_values(kind, place.key))]
+    if place.is_header:
+        known = [(name, _table_text(name)) for name in TABLES] if kind == "chip" else [("timing", _HW)]
+    else:
+        given = frozenset(".".join(key.path) for key in toml_keys(text) if not key.is_table and key.line != place.line)
+        before = f"{place.table}." * bool(place.table)
+        known = [(name, doc) for name, doc in _keys(kind, place) if before + name not in given]
     return [
         Completion(name, Kind.KEY, Edit(place.word, name), "", doc, f"{number:03}")
         for number, (name, doc) in enumerate(known)
@@ -88,9 +93,13 @@ def toml_hover(path: str, text: str, offset: int) -> Hover | None:
     if kind == "config":
         is_hw = place.key in ("timing.hw", "timing")
         return Hover(place.word, f"`timing.hw`: {_HW}.\n\nPresets: {', '.join(PRESETS)}.") if is_hw else None
-    if place.key in _OWN:
-        return Hover(place.word, f"`{place.key}`: {_OWN[place.key]}.")
-    key = KEYS.get(place.key) or (FLOPS if place.key.startswith("flops.") else None)
+    if place.key in _DOCS:
+        return Hover(place.word, f"`{place.key}`: {_DOCS[place.key]}.")
+    if place.key in TABLES:
+        return Hover(place.word, _table_text(place.key))
+    if place.key.startswith(_FLOPS):
+        return Hover(place.word, _price(place.key.removeprefix(_FLOPS)))
+    key = KEYS.get(place.key)
     return None if key is None else Hover(place.word, _text(key))
 
 
@@ -98,13 +107,15 @@ def toml_hover(path: str, text: str, offset: int) -> Hover | None:
 
 
 class _Place(NamedTuple):
-    """A place of a line: the table that it is in, the dotted key, and the word that is typed or replaced."""
+    """A place of a ``line`` from 1: the table that it is in, the dotted key, and the word that is typed or replaced."""
 
+    line: int
     table: str
     key: str
-    is_value: bool
-    quote: str
     word: Span
+    is_value: bool = False
+    is_header: bool = False
+    quote: str = ""
 
 
 def _place(text: str, offset: int) -> _Place | None:
@@ -114,10 +125,11 @@ def _place(text: str, offset: int) -> _Place | None:
     column = offset - start
     if "#" in line[:column]:
         return None
-    header = _HEADER.match(line)
-    table = _table(text[:start])
+    header = _HEADER.match(line) or _OPENED.match(line)
+    number, table = text.count("\n", 0, start) + 1, _table(text[:start])
     if header is not None:
-        return _Place("", header[1], False, "", Span(start + header.start(1), start + header.end(1)))
+        word = Span(start + header.start(1), start + header.end(1))
+        return _Place(number, "", header[1], word, is_header=word.start <= offset <= word.end)
     match = _ENTRY.match(line)
     if match is None:
         return None
@@ -125,10 +137,10 @@ def _place(text: str, offset: int) -> _Place | None:
     key = f"{table}.{name}" if table and name else name
     if match[3] is not None and column >= match.end(2) + len(match[3]) - len(match[5]) - len(match[4]):
         value = Span(start + match.start(5), start + match.end(5))
-        return _Place(table, key, True, match[4], value)
+        return _Place(number, table, key, value, is_value=True, quote=match[4])
     if column > match.end(2):
         return None
-    return _Place(table, key, False, "", Span(start + match.start(2), start + match.end(2)))
+    return _Place(number, table, key, Span(start + match.start(2), start + match.end(2)))
 
 
 def _table(before: str) -> str:
@@ -137,37 +149,48 @@ def _table(before: str) -> str:
     return headers[-1] if headers else ""
 
 
-def _keys(kind: TomlKind, table: str) -> Iterator[tuple[str, str]]:
+def _keys(kind: TomlKind, place: _Place) -> Iterator[tuple[str, str]]:
+    table = place.table
     if kind == "config":
         if table in ("", "timing"):
             yield ("hw" if table else "timing.hw"), _HW
         return
     if not table:
-        yield from _OWN.items()
+        yield from _DOCS.items()
     for name, key in KEYS.items():
         if not table or name.startswith(table + "."):
             yield name.removeprefix(table + ".") if table else name, _text(key)
-    if not table:
-        yield "flops.", _text(FLOPS)
+    if f"{table}." == _FLOPS or place.key.startswith(_FLOPS):
+        for name in _priced():
+            yield (name if table else _FLOPS + name), _price(name)
+    elif not table:
+        yield _FLOPS, _text(FLOPS)
 
 
-def _values(kind: TomlKind, key: str) -> tuple[str, ...]:
+def _priced() -> list[str]:
+    """Return the functions whose price a chip may say, those first that cost more than others."""
+    from stepcore.chips.prices import PRICED, PRICES
+
+    return sorted(PRICED, key=lambda name: (-PRICES.get(name, 1), name))
+
+
+def _values(kind: TomlKind, key: str) -> list[tuple[str, str]]:
+    """Return values with what is said of them: the presets that have them."""
     if (kind, key) in (("chip", "base"), ("config", "timing.hw")):
-        return tuple(PRESETS)
+        return [(name, "") for name in PRESETS]
     known = KEYS.get(key) if kind == "chip" else None
-    return () if known is None else known.choices
+    if known is None:
+        return []
+    found: dict[str, list[str]] = {choice: [] for choice in known.choices}
+    for name, chip in PRESETS.items():
+        found.setdefault(str(values_of(chip)[key]), []).append(name)
+    return [(value, f"as in {', '.join(names)}" if names else "") for value, names in found.items()]
 
 
-def _value(place: _Place, name: str, number: int) -> Completion:
-    return Completion(
-        name, Kind.VALUE, Edit(place.word, name if place.quote else f'"{name}"'), sort_text=f"{number:03}"
-    )
-
-
-def _is_given(text: str, place: _Place, name: str) -> bool:
-    """Return whether a key stands on another line already."""
-    others = text[: place.word.start] + text[place.word.end :]
-    return re.search(rf"^[ \t]*{re.escape(name)}[ \t]*=", others, re.MULTILINE) is not None and not place.table
+def _value(place: _Place, name: str, doc: str, number: int) -> Completion:
+    is_plain = place.quote or name.isdecimal()
+    edit = Edit(place.word, name if is_plain else f'"{name}"')
+    return Completion(name, Kind.VALUE, edit, "", doc, f"{number:03}")
 
 
 def _text(key: ChipKey) -> str:
@@ -176,6 +199,23 @@ def _text(key: ChipKey) -> str:
     if key.name in KEYS:
         lines.append(", ".join(f"{name}: {values_of(chip)[key.name]}" for name, chip in PRESETS.items()))
     return "\n\n".join(lines)
+
+
+def _table_text(table: str) -> str:
+    keys = [key for name, key in (*KEYS.items(), (FLOPS.name, FLOPS)) if name.startswith(f"{table}.")]
+    return "\n".join(f"- `{key.name}`: {key.meaning}" for key in keys)
+
+
+def _price(name: str) -> str:
+    """Return what a function costs where no chip says otherwise, or why none can."""
+    from stepcore.chips.prices import PRICES, no_price
+
+    problem = no_price(name)
+    if problem or not name:
+        return _text(FLOPS) if not name else problem
+    own = [f"{chip.name}: {chip.flops[name]}" for chip in PRESETS.values() if name in chip.flops]
+    text = f"`flops.{name}` ({FLOPS.unit}): what `{name}` costs; {FLOPS.bounds}. Without it: {PRICES.get(name, 1)}"
+    return ", ".join((text, *own))
 
 
 def _line(source: SourceFile, number: int) -> Span:

@@ -30,6 +30,20 @@ def programs(analysis: Analysis) -> list[ProgramInfo]:
     return list(found)
 
 
+def drawn_programs(analysis: Analysis) -> list[ProgramInfo]:
+    """Return what has a picture and can be timed: the programs, and a script as one.
+
+    The ``head`` of a script is where it makes its first stream. It is runnable where all is known that becomes of its
+    streams.
+    """
+    unit = analysis.script
+    if unit is None or unit.checked is None or not unit.checked.graph.inputs:
+        return programs(analysis)
+    script = unit.checked
+    head = script.graph.streams[script.graph.inputs[0]].span
+    return [ProgramInfo(script.name, analysis.source.path, head, unit.focus, False, script.runnable)]
+
+
 def fingerprint(analysis: Analysis, program: ProgramInfo) -> str:
     """Return a text that changes with anything in the file that a run of one of its programs depends on.
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from stepcore.check.programs import UNFOLLOWED
 from stepcore.findings.diagnostics import Severity
 from stepcore.graph.ir import Graph
 from stepcore.ide.analysis import Analysis, DocumentUnit
@@ -19,7 +20,6 @@ from stepcore.text.span import Span
 from stepcore.text.wording import counted, times_text
 
 if TYPE_CHECKING:
-    from stepcore.check.programs import Checked
     from stepcore.ide.analysis import PlacedComposition
     from stepcore.jobdata.editor import GraphEdge, GraphNode, GraphResult
     from stepcore.jobdata.timing import FifoRow, TimingRow, UnitRow, WaitRow
@@ -40,43 +40,18 @@ class TimedFigure:
     detail: str
 
 
-def can_be_timed(analysis: Analysis, info: ProgramInfo) -> bool:
-    """Return whether a program has no errors: one that is not affine may be simulated, but is no hardware."""
+def why_untimed(analysis: Analysis, info: ProgramInfo) -> str:
+    """Return why a program cannot be timed as it stands; an empty text where it can.
+
+    One that is not affine may be simulated, but is no hardware.
+    """
     unit = analysis.program(info.name)
-    if not info.is_runnable or unit is None or unit.checked is None:
-        return False
-    return all(found.severity is not Severity.ERROR for found in unit.checked.diagnostics)
-
-
-class TimedLine(NamedTuple):
-    """What is timed for a line above it alone: a composition, or a script. ``mark`` is "" where it cannot be."""
-
-    name: str
-    head: Span
-    mark: str
-
-
-def timed_lines(analysis: Analysis) -> list[TimedLine]:
-    """Return what of a document is timed for a line above it; ``mark`` changes with all that its cycles depend on."""
-    found = [
-        TimedLine(placed.checked.name, placed.extent, composition_mark(analysis, placed))
-        for placed in analysis.compositions
-    ]
-    script = analysis.script
-    if script is not None and script.graph.inputs:
-        head = script.graph.streams[script.graph.inputs[0]].span
-        found.append(TimedLine(script.name, head, _script_mark(analysis, script)))
-    return found
-
-
-def _script_mark(analysis: Analysis, script: Checked) -> str:
-    """Return the mark of a script: that of its text, of which any line may count."""
-    if not script.runnable or any(item.severity is Severity.ERROR for item in analysis.diagnostics):
+    checked = None if unit is None else unit.checked
+    if checked is None or any(found.severity is Severity.ERROR for found in checked.diagnostics):
+        return "the program has errors"
+    if info.is_runnable:
         return ""
-    if "script mark" not in analysis.memo:
-        analysis.memo["script mark"] = hashlib.sha256(analysis.source.text.encode("utf-8", "replace")).hexdigest()
-    mark: str = analysis.memo["script mark"]
-    return mark
+    return "the program has errors" if unit is not analysis.script else UNFOLLOWED
 
 
 def composition_mark(analysis: Analysis, placed: PlacedComposition) -> str:

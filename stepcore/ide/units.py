@@ -73,8 +73,8 @@ class DocumentUnit:
 
     @property
     def checked(self) -> Checked | None:
-        """The unit's program, if it has one."""
-        return self.result.programs[-1] if self.result.programs else None
+        """The unit's program, if it has one; of a script, which is one unit, the whole of it."""
+        return self.result.programs[-1] if self.result.programs else self.result.script
 
     @property
     def seen(self) -> Iterator[Seen]:

@@ -5,7 +5,6 @@ Command line, language server and agents read the same table; options and editor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from fnmatch import fnmatch
@@ -50,7 +49,7 @@ class Config(Record):
     ``exclude`` are names or patterns of folders and files that a search in folders leaves out.
     ``send_to_provider`` false forbids to send tasks and programs to the provider of a language model; otherwise the
     user is asked.
-    ``hw`` is the chip that programs are timed on (``[timing] hw``): see :mod:`stepcore.settings.chips`.
+    ``hw`` is the chip that programs are timed on (``[timing] hw``): see :mod:`stepcore.chips.chosen`.
     ``path`` is the file that this was read from.
     """
 
@@ -187,44 +186,14 @@ def _text_of(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
 
 
-# Part of the words of Python's parser -> ours.
-_PLAIN: Final = {
-    "Invalid value": "{} is no value; a text needs quotes",
-    "Cannot overwrite a value": "this key is given twice",
-    "Expected '=' after a key": "write KEY = VALUE",
-    "Illegal character": "this text has no closing quote on its line",
-}
-_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
-
-
-def _written(text: str, line: int, column: int) -> str:
-    """Return what stands at a place, up to what ends a value."""
-    lines = text.split("\n")
-    rest = lines[line - 1][column - 1 :] if line <= len(lines) else ""
-    return clipped(re.split(r"[\s,\]}#]", rest)[0], 40)
-
-
 def _parsed(text: str, path: Path) -> dict[str, Any]:
-    import tomllib
+    from stepcore.text.toml import NoToml, parse_toml  # most files need no configuration
 
-    from stepcore.text.toml import long_key
-
-    if line := long_key(text):
-        raise ConfigError(f"{path}:{line}: not valid TOML: this key has too many parts")
     try:
-        return tomllib.loads(text)
-    except ValueError as error:  # not only TOMLDecodeError: numbers of thousands of digits have a limit of their own
-        words = str(error)
-        place = _PLACE.search(words)
-        at = f":{place[1]}:{place[2]}" if place else ""
-        written = _written(text, int(place[1]), int(place[2])) if place else ""
-        reason = next(
-            (ours.format(written or "this") for theirs, ours in _PLAIN.items() if theirs in words),
-            _PLACE.sub("", words),
-        )
-        raise ConfigError(f"{path}{at}: not valid TOML: {reason}") from error
-    except RecursionError:
-        raise ConfigError(f"{path}: its tables or lists are nested too deeply") from None
+        return parse_toml(text)
+    except NoToml as error:
+        at = "".join(f":{number}" for number in (error.line, error.column) if number)
+        raise ConfigError(f"{path}{at}: not valid TOML: {error}") from error
 
 
 def read_config(table: object, path: Path) -> Config:

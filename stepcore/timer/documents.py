@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from stepcore.check.programs import Checked
+from stepcore.chips.keys import HardwareError
+from stepcore.chips.reader import read_hardware
 from stepcore.cycles.findings import findings
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.report import TimedFile
 from stepcore.cycles.timed import STEPS, time_program
 from stepcore.cycles.trace import trace
 from stepcore.ide.analysis import Analysis, PlacedComposition, analyze
-from stepcore.ide.timed import composition_mark, lens_text, timed_lines
+from stepcore.ide.timed import composition_mark
 from stepcore.ide.units import DocumentUnit
 from stepcore.jobdata.choices import TimingEngine
 from stepcore.jobdata.timing import (
@@ -26,7 +27,6 @@ from stepcore.jobdata.timing import (
 )
 from stepcore.timer.rows import row_of
 from stepcore.timing.hardware import PRESETS, Hardware
-from stepcore.timing.hardware_file import HardwareError, read_hardware
 from stepcore.timing.recorder import RunRecorder
 
 _DOCUMENTS: Final = 4  # whose analyses are kept
@@ -48,7 +48,7 @@ class TimedDocuments:
     def time(self, request: TimeRequest, check: Callable[[], None]) -> TimeResult:
         """Time the programs of a document that are not ``known``; ``check()`` raises when nobody waits any more.
 
-        Compositions and scripts are timed by the exact engine alone: nobody waits for them who types.
+        Compositions are timed by the exact engine alone: nobody waits for them who types.
 
         Raises:
             HardwareError: the chip's description cannot be used.
@@ -56,7 +56,7 @@ class TimedDocuments:
         chip = _chip(request)
         analysis = self._analysis(request)
         done: list[ProgramTimes] = []
-        for unit in analysis.units:
+        for unit in analysis.units if analysis.script is None else [analysis.script]:
             checked = unit.checked
             if checked is None or unit.fingerprint in request.known:
                 continue
@@ -68,11 +68,6 @@ class TimedDocuments:
             if mark and mark not in request.known:
                 check()
                 done.append(_composed(analysis, placed, mark, chip, request))
-        if analysis.script is not None and request.engine == "exact":
-            mark = timed_lines(analysis)[-1].mark
-            if mark and mark not in request.known:
-                check()
-                done.append(_script(analysis.script, mark, chip, request))
         return TimeResult(chip.name, tuple(done))
 
     def trace(self, request: TraceRequest) -> TraceResult:
@@ -139,16 +134,6 @@ def _composed(
     except NotTimed as error:
         return ProgramTimes(name, mark, request.engine, None, str(error))
     return ProgramTimes(name, mark, request.engine, None, "", composed_line(found), found.cycles, found.longest.program)
-
-
-def _script(script: Checked, mark: str, chip: Hardware, request: TimeRequest) -> ProgramTimes:
-    """Time a script as one program, for the line above it."""
-    try:
-        timed = time_program(script, chip, request.engine)
-    except NotTimed as error:
-        return ProgramTimes(script.name, mark, request.engine, None, str(error))
-    text = lens_text(row_of(timed, []), is_fluid=False)
-    return ProgramTimes(script.name, mark, request.engine, None, "", text, timed.cycles)
 
 
 def _chip(request: TimingSubject) -> Hardware:

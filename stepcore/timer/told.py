@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from stepcore.chips.keys import HardwareError
 from stepcore.jobs import JobError
-from stepcore.timing.hardware_file import HardwareError
 
 
 @contextmanager

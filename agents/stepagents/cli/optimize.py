@@ -24,19 +24,19 @@ from stepagents.optimize.candidates import Goal, OptimizeTarget, key_of
 from stepagents.optimize.model_asker import ModelAsker
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.worker import OPTIMIZE_WORKER
+from stepcore.chips.chosen import Chips
+from stepcore.chips.keys import HardwareError
 from stepcore.cli.targets import FileTarget, find_targets, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
 from stepcore.cli.time import unusable_chip
 from stepcore.cycles.bounds import COMPUTE
 from stepcore.jobs.proposers import MODEL
 from stepcore.reports.text import clean
-from stepcore.settings.chips import Chips
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.settings.limits import Wishes, in_force, user_wishes
 from stepcore.system.scarce import reason_of
 from stepcore.text.files import TextFile, Unusable
 from stepcore.text.wording import one_line
-from stepcore.timing.hardware_file import HardwareError
 
 _MOST: Final = 1 << 50  # bytes, FLOPs per cycle
 

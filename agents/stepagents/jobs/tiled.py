@@ -17,15 +17,15 @@ from stepagents.schedules.search import ScheduleOptions, TiledLowering, schedule
 from stepagents.torchfn.refusals import NO_LOWERING
 from stepagents.torchfn.target import Target
 from stepagents.traced.graph import TracedFunction
+from stepcore.chips.chosen import chosen_chip
+from stepcore.chips.keys import HardwareError
 from stepcore.conversion.to_python import ConvertError
 from stepcore.jobdata.choices import SUFFIXES
 from stepcore.jobdata.failures import Finding
 from stepcore.jobdata.writing import FunctionRequest, FunctionResult
 from stepcore.records import Record
-from stepcore.settings.chips import chosen_chip
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.timing.hardware import PRESETS, Hardware
-from stepcore.timing.hardware_file import HardwareError
 
 _SIZE: Final = 256  # of a dimension that nobody gave a size
 _TRIES: Final = 3  # programs that are verified until one is right

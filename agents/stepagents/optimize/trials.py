@@ -16,6 +16,8 @@ from stepagents.experience.optimizations import Bottleneck
 from stepagents.optimize.candidates import OptimizeTarget, estimate, figures_of, timed_subject
 from stepagents.optimize.features import bottleneck_of
 from stepagents.validated import read_json
+from stepcore.chips.keys import described
+from stepcore.chips.reader import read_hardware
 from stepcore.jobdata.choices import AffineRule
 from stepcore.jobdata.kinds import JobKind
 from stepcore.jobdata.optimizing import (
@@ -33,7 +35,6 @@ from stepcore.jobs import Job, JobError
 from stepcore.records import Record
 from stepcore.rewrites import REWRITES, Rewrite, RewriteSite, RewriteSubject, rewritten, subject_of
 from stepcore.rewrites.rows import row_of, site_of
-from stepcore.timing.hardware_file import described, read_hardware
 
 _KEPT: Final = 64  # programs that were read last
 _UNKNOWN: Final = Bottleneck("waiting", "")  # of a program without figures

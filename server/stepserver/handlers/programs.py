@@ -113,7 +113,7 @@ async def _asked(parts: Parts, params: Any) -> tuple[Mapping[str, Any], RequestP
     """Return the parameters of a request of our own, the place, and its programs; None where there are none."""
     params = params if isinstance(params, Mapping) else {}
     at = await place(parts, str((params.get("textDocument") or {}).get("uri", "")))
-    infos = [] if at is None else features.programs(at.analysis)
+    infos = [] if at is None else features.drawn_programs(at.analysis)
     return None if at is None or not infos else (params, at, infos)
 
 

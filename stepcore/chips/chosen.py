@@ -9,13 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from stepcore.chips.keys import HardwareError
+from stepcore.chips.reader import read_hardware
 from stepcore.findings.near import nearest
 from stepcore.records import Record
 from stepcore.settings.config import Config, line_of
 from stepcore.text.files import Unusable, read_file
 from stepcore.text.wording import clipped, one_line
 from stepcore.timing.hardware import PRESETS, Hardware
-from stepcore.timing.hardware_file import HardwareError, read_hardware
 
 SUFFIX: Final = ".toml"
 PLAIN: Final = "default"  # where nobody says anything
@@ -123,4 +124,5 @@ def read_chip(path: Path) -> Hardware:
 
 
 def _named(path: Path) -> str:
-    return clipped(one_line(path.stem), 50) or "chip"
+    name = path.name if path.stem in PRESETS else path.stem  # which is no preset, whatever it is called
+    return clipped(one_line(name), 50) or "chip"
