@@ -11,8 +11,10 @@ from oracle import load_task, run_task
 from sim_helpers import policy
 from stepcore.check import ImplChecker
 from stepcore.frontend.yaml.tasks import read_task
+from stepcore.sim import runtime
 from stepcore.sim.functional import Session
 from stepcore.text.span import Embedded
+from stepcore.text.wording import counted
 
 FOLDER = Path(__file__).parent.parent / "benchmarks" / "tasks"
 TASKS = sorted(FOLDER.glob("*.step.yaml"))
@@ -45,6 +47,47 @@ def verdict_of(path: Path, dims: dict[str, int], seed: int = 42) -> tuple[bool, 
 def test_accepted(path: Path) -> None:
     accepted, text, _ = verdict_of(path, {})
     assert accepted, text
+
+
+@pytest.mark.parametrize("path", TASKS, ids=NAMES)
+def test_more_streams_than_outputs_are_told(path: Path) -> None:
+    task = read_task(path.read_text(encoding="utf-8"), str(path))
+    assert task.spec is not None and task.spec.outputs is not None and task.impl is not None
+    *lines, last = task.impl.source.text.rstrip().split("\n")
+    text = "\n".join((*lines, f"{last}, {task.spec.inputs[0].name}"))
+    verdict = Session(task.spec).verify(ImplChecker(task).check(Embedded.whole(text)))
+    assert not verdict.shape.ok and not verdict.functional.ok
+    count = len(task.spec.outputs)
+    assert verdict.functional.detail == f"{count + 1} outputs, but {counted(count, 'reference')}"
+
+
+class _Forbidden:
+    """What a plain program has no use for: looking into it fails."""
+
+    def __getattr__(self, name: str) -> None:
+        raise AssertionError(f"a plain program asks for {name}")
+
+
+@pytest.mark.parametrize("path", TASKS, ids=NAMES)
+def test_plain_programs_enter_nothing_of_generation_2(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither ragged data nor memory nor the order of arrival cost a program anything that has none of them."""
+    for name in ("ragged_ops", "alike"):
+        monkeypatch.setattr(runtime, name, _Forbidden())
+    monkeypatch.setattr(runtime, "OffChipMemory", lambda _given: _Memory())
+    for name in ("_in_order", "_open_unit", "_found", "arrive", "deal", "concat"):
+        monkeypatch.setattr(runtime.RuntimeImpl, name, _Forbidden())
+    accepted, text, _ = verdict_of(path, {})
+    assert accepted, text
+
+
+class _Memory:
+    """Memory that is told that a run begins, and nothing else."""
+
+    def begin(self) -> None:
+        """Nothing was read or written."""
+
+    def __getattr__(self, name: str) -> None:
+        raise AssertionError(f"a plain program asks its memory for {name}")
 
 
 @pytest.mark.parametrize("path", TASKS, ids=NAMES)

@@ -75,9 +75,13 @@ class Bounds:
             SimError: STEP406 where that is more than the limit.
         """
         ledger.charge(self.fixed)
-        inputs, ledger.name = ledger.name, "the lists of ragged sizes, each of which is a tensor for the reference,"
-        ledger.charge(self.lists)
-        ledger.name = inputs
+        if self.lists:
+            inputs, ledger.given = (
+                ledger.given,
+                "the lists of ragged sizes, each of which is a tensor for the reference,",
+            )
+            ledger.charge(self.lists)
+            ledger.given = inputs
 
     def _list_bytes(self, known: set[str]) -> int:
         """Return what the lists take that a reference gets and gives, besides their numbers."""

@@ -7,7 +7,7 @@ a :class:`ByteCount` adds up what would be materialized. :mod:`stepcore.costs.bo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, NamedTuple
 
@@ -187,23 +187,26 @@ class SizeData:
 class ByteCount:
     """Adds up bytes; ``charge`` raises as soon as the limit is passed.
 
-    ``scale`` is how many times larger a number is than its type says (2 for a run in fp64).
+    ``scale`` is how many times larger a number is than its type says (2 for a run in fp64). ``node`` is the operator
+    that takes what is counted; before the first of them, ``given`` says what does.
     """
 
     limit: int
     scale: int = 1
     total: int = 0
     working: int = 0
-    node: int | None = None
-    name: str = "the inputs"
-    per_node: dict[int, int] = field(default_factory=dict)
+    node: TypedNode | None = None
+    given: str = "the inputs"
+
+    @property
+    def name(self) -> str:
+        """What takes the bytes that are counted, for messages."""
+        return self.given if self.node is None else self.node.written
 
     def charge(self, needed: int) -> None:
         """Add bytes that stay allocated."""
         needed *= self.scale
         self.total += needed
-        if self.node is not None:
-            self.per_node[self.node] = self.per_node.get(self.node, 0) + needed
         if self.total + self.working > self.limit:
             self._refuse()
 
@@ -220,7 +223,7 @@ class ByteCount:
         values = prod(sizes) * max((prod(part.rest) for part in parts), default=1)
         if values > _MAX_VALUES:
             text = f"{self.name} makes a stream of {values:.3g} values, more than can be addressed"
-            raise SimError("STEP406", text, self.node, needed=values * 4, limit=self.limit)
+            raise self._error(text, values * 4)
 
     def _refuse(self) -> None:
         needed = self.total + self.working
@@ -229,7 +232,11 @@ class ByteCount:
             f"{self.name} {verb} more memory than allowed: {bytes_text(needed)} with all that comes before it, "
             f"the limit is {bytes_text(self.limit)}; bind smaller sizes or raise the limit"
         )
-        raise SimError("STEP406", text, self.node, needed=needed, limit=self.limit)
+        raise self._error(text, needed)
+
+    def _error(self, text: str, needed: int) -> SimError:
+        index = None if self.node is None else self.node.index
+        return SimError("STEP406", text, index, needed=needed, limit=self.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +263,6 @@ class SizeRuntime:
         self.fn_sizes = fn_sizes
         self.size = bind
         self.streams = streams
-        self.node: TypedNode | None = None  # the operator that runs
 
     def apply(self, node: TypedNode, inputs: Sequence[SizeData]) -> Sequence[SizeData]:
         """See :class:`stepcore.graph.evaluate.GraphRuntime`.
@@ -264,8 +270,7 @@ class SizeRuntime:
         Raises:
             SimError: at ``node``; STEP406 where the limit is passed, STEP405 where a fold is endless.
         """
-        self.ledger.node, self.ledger.name = node.index, node.written
-        self.node = node
+        self.ledger.node = node
         runtime: Any = self  # to the type checker a runtime of one kind of data is no general one
         try:
             results: Sequence[Any] = node.op.run(runtime, inputs)
@@ -414,8 +419,9 @@ class SizeRuntime:
     def count_each(self, data: SizeData) -> SizeData:
         """See :class:`stepcore.ops.runtime.Runtime`; how far is counted, the type of the result says."""
         data.force()
-        assert self.node is not None, "an operator counts"
-        most = self.size(self.streams[self.node.outputs[0]].type.shape[0])
+        node = self.ledger.node
+        assert node is not None, "an operator counts"
+        most = self.size(self.streams[node.outputs[0]].type.shape[0])
         count = LongestList(-(-int(most) // max(int(data.sizes[0]), 1)))
         sizes = (count, *data.sizes)
         each = DTYPE_BYTES["int64"]
@@ -469,7 +475,7 @@ class SizeRuntime:
         steps = prod(data.sizes[:dims])
         if steps > MAX_STEPS:
             text = f"{self.ledger.name} folds {steps:.3g} elements one after another; at most {MAX_STEPS:.3g} are run"
-            raise SimError("STEP405", text, self.ledger.node)
+            raise SimError("STEP405", text)  # at the operator that runs
         self._work(known.bytes_each, prod(_joint(data)))
         self.ledger.charge(prod(extents) * known.out_bytes)
         return SizeData(self.ledger, sizes, fn.output, [ComponentSize((*extents, *a), a, b) for a, b in known.parts])

@@ -74,7 +74,8 @@ class Comparison(Record):
     def judged(self, precise: Comparison | None = None) -> FunctionalPart:
         """Return what it says of values. ``precise`` is that of the run in fp64 after a mismatch, and decides."""
         if precise is None:
-            return FunctionalPart(self.ok, self.detail, self.max_abs_error, code=self.code)
+            code = "" if self.ok else self.code
+            return FunctionalPart(self.ok, self.detail, self.max_abs_error, None, code)
         detail = f"equal in fp64; in fp32 {self.detail}" if precise.ok else precise.detail
         return FunctionalPart(precise.ok, detail, self.max_abs_error, precise.max_abs_error, precise.code)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import BW, FnLike, Operand, Operator, Param, ParamKind, TypingContext, need_inputs
 from stepcore.ops.calling import ONE_OR_TUPLE, Inputs
-from stepcore.ops.functions import need_fn, need_folded, need_zipped, zipped
+from stepcore.ops.functions import need_fn, need_folded, need_zipped
 from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, element_bytes, element_count
@@ -78,7 +78,8 @@ def sum_inner(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.St
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Fold from the init."""
-        return (rt.fold(self.fn, zipped(rt, inputs), self.b),)
+        data = inputs[0] if len(inputs) == 1 else rt.zip(inputs)  # pragma: no mutate: one stream zipped is itself
+        return (rt.fold(self.fn, data, self.b),)
 
     def on_chip_bytes(self, inputs: Sequence[StreamType], outputs: Sequence[StreamType]) -> Dim:
         """Return the size of the accumulator: one output element."""

@@ -155,29 +155,29 @@ class TypingContext:
         """Return the stream that the typed operator makes as result number ``place``: sizes are named by it."""
         return Operand(made, "the selector", self.making[place] if self.making else -1)
 
-    def routed(self, selector: Operand, branch: int) -> Dim:
-        """Return how often ``selector`` names ``branch``: ``#(s, i)``, the same for all copies of the selector."""
-        from stepcore.sizes.kinds import routed  # as are all further ones: most programs have static sizes
-
-        return routed(self.origin(selector), branch, element_count(selector.type.shape))
-
     def chosen(self, selector: Operand, branches: int) -> Dim:
         """Return how many branches ``selector`` names at each of its positions: ``#(s)``, ragged."""
-        from stepcore.sizes.kinds import chosen
+        from stepcore.sizes.kinds import chosen  # as are all further ones: most programs have static sizes
 
         return chosen(self.origin(selector), branches, element_count(selector.type.shape))
 
-    def at(self, size: Dim, selector: Operand, branch: int) -> Dim:
-        """Return those values of ``size`` that ``branch`` gets: ``X@(s, i)`` of a ragged one, else the size itself."""
-        if not size.is_ragged:
-            return size
-        from stepcore.sizes.kinds import at
+    def branches(self, element: Element, inner: Shape, selector: Operand, count: int) -> tuple[StreamType, ...]:
+        """Return the types of the streams that ``selector`` routes chunks of shape ``inner`` to.
 
-        return at(size, self.origin(selector), branch, element_count(selector.type.shape))
+        Branch ``i`` gets ``#(s, i)`` of them, the same for all copies of the selector. Of a ragged size ``X``,
+        that of a buffer, too, it gets the values ``X@(s, i)``.
+        """
+        from stepcore.sizes.kinds import at, routed
 
-    def element_at(self, element: Element, selector: Operand, branch: int) -> Element:
-        """Return ``element`` as ``branch`` gets it: of buffers that differ in size, it gets some."""
-        return _with_ragged(element, lambda size: self.at(size, selector, branch))
+        name, positions = self.origin(selector), element_count(selector.type.shape)
+        counts = [routed(name, branch, positions) for branch in range(count)]
+        if not any(size.is_ragged for size in inner) and not _ragged_buffers(element):
+            return tuple([StreamType(element, (*inner, size)) for size in counts])
+        parts = [partial(at, selector=name, branch=branch, positions=positions) for branch in range(count)]
+        return tuple(
+            StreamType(_with_ragged(element, part), (*map(part, inner), size))
+            for part, size in zip(parts, counts, strict=True)
+        )
 
     def rejoined(self, branches: Sequence[Operand], selector: Operand) -> Sequence[Operand]:
         """Return ``branches`` as ``selector`` joins them: a ragged ``X@(s, i)`` inside of branch ``i`` is ``X``."""

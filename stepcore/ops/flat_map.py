@@ -18,7 +18,7 @@ from stepcore.ops.base import (
     need_inputs,
 )
 from stepcore.ops.calling import ONE_OR_TUPLE, Inputs
-from stepcore.ops.functions import need_fn, need_zipped, zipped
+from stepcore.ops.functions import need_fn, need_zipped
 from stepcore.ops.pace import Pace, Read
 from stepcore.ops.tiles import need_addresses
 from stepcore.sizes.dim import Dim
@@ -110,7 +110,8 @@ def sign_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Str
             return (rt.count_each(inputs[0]).merge_dims(0, 1),)
         lists = _lists(self.fn)
         count = len(lists.shape)
-        given = rt.map(self.fn, zipped(rt, inputs)).out_of_element(count, lists.element)
+        data = inputs[0] if len(inputs) == 1 else rt.zip(inputs)  # pragma: no mutate: one stream zipped is itself
+        given = rt.map(self.fn, data).out_of_element(count, lists.element)
         return (given.merge_dims(count - 1, count),)
 
     def calls(self, inputs: Sequence[StreamType]) -> tuple[tuple[FnLike, Dim], ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from stepcore.ops.base import (
     FnLike,
@@ -16,9 +15,6 @@ from stepcore.ops.base import (
     shape_bridge,
 )
 from stepcore.types import Element, join, same_element, same_shape
-
-if TYPE_CHECKING:
-    from stepcore.ops.runtime import Data, Runtime
 
 
 def need_fn(operator: str, fn: FnLike, *, state: bool) -> None:
@@ -87,8 +83,3 @@ def need_zipped(operator: str, fn: FnLike, operands: Sequence[Operand], ctx: Typ
             text += shape_bridge(first.type.shape, operand.type.shape)
             raise RuleError("STEP207", text, RuleSubject.input(index))
     return need_element(fn, join(operand.type.element for operand in operands), ctx, "the zip of the inputs")
-
-
-def zipped(rt: Runtime, inputs: Sequence[Data]) -> Data:
-    """Return the inputs joined."""
-    return inputs[0] if len(inputs) == 1 else rt.zip(inputs)  # pragma: no mutate: one stream zipped is itself

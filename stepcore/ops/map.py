@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import BW, FnLike, Operand, Operator, Param, ParamKind, TypingContext, need_inputs
 from stepcore.ops.calling import ONE_OR_TUPLE, Inputs
-from stepcore.ops.functions import need_fn, need_zipped, zipped
+from stepcore.ops.functions import need_fn, need_zipped
 from stepcore.ops.pace import Pace, Read
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, element_count
@@ -69,7 +69,8 @@ def square_all(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.S
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Apply the function to every element."""
-        return (rt.map(self.fn, zipped(rt, inputs)),)
+        data = inputs[0] if len(inputs) == 1 else rt.zip(inputs)  # pragma: no mutate: one stream zipped is itself
+        return (rt.map(self.fn, data),)
 
     def calls(self, inputs: Sequence[StreamType]) -> tuple[tuple[FnLike, Dim], ...]:
         """Return the function, applied to every element."""

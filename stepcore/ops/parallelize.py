@@ -92,13 +92,7 @@ def square_in_lanes(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[ste
         stream = operands[0].type
         selector = StreamType(Multihot(SELECTED, self.N), stream.shape[-1:])
         own = ctx.result(selector, self.N)
-        lanes = (
-            StreamType(
-                ctx.element_at(stream.element, own, lane),
-                (*(ctx.at(size, own, lane) for size in stream.shape[:-1]), ctx.routed(own, lane)),
-            )
-            for lane in range(self.N)
-        )
+        lanes = ctx.branches(stream.element, stream.shape[:-1], own, self.N)
         return (*lanes, selector)
 
     def by_arrival(self) -> bool:

@@ -99,18 +99,7 @@ def route(
             what = f"{operands[1].name} must have the shape of the outermost dimensions of {operands[0].name}"
             text = mismatch(what, data.shape[inner:], selector.shape, ctx.facts)
             raise RuleError("STEP207", text, RuleSubject.input(1))
-        common = data.shape[:inner]
-        is_plain = not any(size.is_ragged for size in common)
-        return tuple(
-            StreamType(
-                ctx.element_at(data.element, operands[1], branch),
-                (
-                    *(common if is_plain else [ctx.at(size, operands[1], branch) for size in common]),
-                    ctx.routed(operands[1], branch),
-                ),
-            )
-            for branch in range(self.N)
-        )
+        return ctx.branches(data.element, data.shape[:inner], operands[1], self.N)
 
     def run(self, rt: Runtime, inputs: Sequence[Data]) -> Sequence[Data]:
         """Select, per branch, along the merged dimensions of the selector."""

@@ -110,6 +110,8 @@ class Session:
         self._given = given
         self.world = self._world(dtype)
         self._precise: World | None = self.world if dtype == torch.float64 else None
+        # Whether programs may leave something in memory: what they store, or what an output is.
+        self._leaves = any(port.written for port in spec.parameters) or any(port.memory for port in spec.outputs or ())
         self.order: ArrivalOrder | None = None  # in which chunks arrive in runs on these data; None: as stated
         self._strength: Strength | None = None
         self._further: list[tuple[str, World]] = []
@@ -174,7 +176,7 @@ class Session:
         """Return a verdict of :meth:`decided` with what it is worth: on stronger data, too, where those drawn say too
         little. One on values that are wrong stays as it is.
         """
-        if not verdict.functional.ok:
+        if not verdict.functional.ok or self._says_all:
             return verdict
         start = perf_counter() - verdict.seconds
         known = Static(verdict.shape, verdict.affine)
@@ -182,6 +184,13 @@ class Session:
             return self._right(checked.typed, known, verdict.functional, start)
         except SimError as error:
             return known.ran(error.judged(), start, node=error.node)
+
+    @property
+    def _says_all(self) -> bool:
+        """Whether it is known of these data that a right verdict on them says all: nothing is left to examine."""
+        if not self._examine:
+            return not self._further
+        return self._strength is not None and self._strength.untested is None and not self._further
 
     def _judged(self, checked: Checked, known: Static, faults: Sequence[Diagnostic], start: float) -> Verdict:
         if faults:
@@ -327,10 +336,12 @@ class Session:
         # Recorded calls such as torch.where(x > 0, 1.0, 0.0) make numbers of torch's default type.
         with torch.inference_mode(), world.env.default_dtype():
             try:
-                streams = _evaluation(graph)(graph, runtime, world.inputs, observe)
-                runtime.need_order()
+                run = _looped() if graph.has_loops else evaluate
+                streams = run(graph, runtime, world.inputs, observe)
+                if self._leaves:
+                    runtime.need_order()
                 returned = [streams[index].dense() for index in graph.returns]
-                return self._with_memory(returned, runtime), streams
+                return self._with_memory(returned, runtime) if self._leaves else returned, streams
             except (SimError, FnRuntimeError, RuleError, RuntimeError, MemoryError) as error:
                 raise _located(error, runtime.node) from error
             finally:
@@ -383,14 +394,14 @@ class Session:
         outputs, streams = self.spec.outputs, iter(returned)
         if outputs is None:
             return [*returned, *([runtime.content(port.name)] for port in self.spec.parameters if port.written)]
-        return [[runtime.content(port.memory)] if port.memory else next(streams) for port in outputs]
+        found = [[runtime.content(port.memory)] if port.memory else next(streams, None) for port in outputs]
+        # A program may return another number of streams than there are outputs, which the comparison tells.
+        return [column for column in found if column is not None] + [*streams]
 
 
-def _evaluation(graph: TypedGraph) -> Callable[..., list[StreamData]]:
-    """Return what runs a graph: most have no loops."""
-    if not graph.has_loops:
-        return evaluate
-    from stepcore.sim.loops import evaluate_looped
+def _looped() -> Callable[..., list[StreamData]]:
+    """Return what runs a graph with loops."""
+    from stepcore.sim.loops import evaluate_looped  # most have none
 
     return evaluate_looped
 

@@ -33,8 +33,8 @@ class OffChipMemory:
 
     def begin(self) -> None:
         """Begin a run."""
-        if not self._given:
-            return  # most programs have no parameters
+        if not (self._reads or self._stored or self.order.here):
+            return  # the run before touched no memory, as most do not
         self._stored.clear()
         self._marks.clear()
         self._reads.clear()

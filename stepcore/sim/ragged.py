@@ -221,17 +221,17 @@ def rows(data: Regular, index: Tensor) -> TensorData:
     data = data.force()
     size = data.sizes[-1]
     parts = [t if t.shape[0] == 1 != size else t.index_select(0, index) for t in data.components]
-    return TensorData((*data.sizes[:-1], len(index)), data.element, parts)
+    return TensorData((*data.sizes[:-1], index.shape[0]), data.element, parts)
 
 
 def chunks(data: StreamData, index: Tensor) -> StreamData:
     """Return the chunks ``index`` of the outermost dimension of any stream, in that order."""
-    if isinstance(data, RaggedBuffers):
-        return data.around(chunks(data.whole, index))
     if not isinstance(data, RaggedData):
         return rows(data, index)
+    if isinstance(data, RaggedBuffers):
+        return data.around(chunks(data.whole, index))
     levels, inner = taken(data.outer[:-1], index)
-    return arranged(rows(data.packed, inner), (*levels, len(index)))
+    return arranged(rows(data.packed, inner), (*levels, index.shape[0]))
 
 
 def repeated(data: StreamData, position: int, size: Level) -> StreamData:

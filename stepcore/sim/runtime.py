@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import torch
 from torch import Tensor
@@ -21,21 +21,24 @@ from stepcore.sim.fnvec import CompiledFn, FnEnv
 from stepcore.sim.lazy import LazyData, Regular, extents_of
 from stepcore.sim.lengths import Level, Levels
 from stepcore.sim.memory import OffChipMemory
-from stepcore.sim.ragged import RaggedBuffers, RaggedData, StreamData, alike, behind_each_other, repeated, split
+from stepcore.sim.ragged import RaggedData, StreamData, alike, behind_each_other, repeated, split
 from stepcore.sim.unit import FnUnit
 from stepcore.sizes.dim import Dim, DimError
-from stepcore.types import Scalar, Shape, Tile, components, element_shape, join
+from stepcore.types import Element, Scalar, Shape, Tile, components, element_shape, join
 
 if TYPE_CHECKING:
     from stepcore.sim.arrival_ops import ArrivalOrder
-
-_RAGGED: Final = frozenset({RaggedData, RaggedBuffers})
 
 
 def _open_sizes(fn: Any, bindings: Mapping[str, int]) -> list[Dim]:
     """Return the sizes in the types of a function that only a run knows."""
     shapes = [element_shape(item) for element in (fn.input, fn.output) for item in components(element)]
     return [size for shape in shapes for size in shape if size.is_open and str(size) not in bindings]
+
+
+def _element(inputs: Sequence[StreamData]) -> Element:
+    """Return the element of streams that are joined."""
+    return join([data.element for data in inputs])
 
 
 class RuntimeImpl:
@@ -150,37 +153,47 @@ class RuntimeImpl:
         except DimError as error:
             raise SimError("STEP225", str(error)) from None
 
+    @overload
+    def zip(self, inputs: Sequence[Regular]) -> Regular: ...
+
+    @overload
+    def zip(self, inputs: Sequence[StreamData]) -> StreamData: ...
+
     def zip(self, inputs: Sequence[StreamData]) -> StreamData:
         """See :class:`stepcore.ops.runtime.Runtime`; lazy where an input is."""
-        if not _RAGGED.isdisjoint(map(type, inputs)):
-            lists = alike(inputs)
-            return lists[0].like(self._zip([data.packed for data in lists]))
-        return self._zip(cast("Sequence[Regular]", inputs))
+        for data in inputs:
+            if type(data) is not TensorData:
+                return self._zip_other(inputs)
+        return TensorData(inputs[0].sizes, _element(inputs), [t for data in inputs for t in data.components])
 
-    def _zip(self, inputs: Sequence[Regular]) -> Regular:
-        element = join(data.element for data in inputs)
-        sizes = inputs[0].sizes
-        if any(isinstance(data, LazyData) for data in inputs):
-            return LazyData(sizes, element, None, tuple(inputs))
-        return TensorData(sizes, element, [t for data in inputs for t in data.components])
+    def _zip_other(self, inputs: Sequence[StreamData]) -> StreamData:
+        """Join streams of which some are lazy, or all ragged."""
+        plain = [data for data in inputs if not isinstance(data, RaggedData)]
+        if len(plain) == len(inputs):
+            return LazyData(inputs[0].sizes, _element(inputs), None, tuple(plain))
+        lists = alike(inputs)
+        return lists[0].like(self.zip([data.packed for data in lists]))
+
+    @overload
+    def map(self, fn: Any, data: Regular) -> Regular: ...
+
+    @overload
+    def map(self, fn: Any, data: StreamData) -> StreamData: ...
 
     def map(self, fn: Any, data: StreamData) -> StreamData:
         """See :class:`stepcore.ops.runtime.Runtime`; a large one stays lazy."""
-        if isinstance(data, RaggedData):
-            return data.like(self._map(fn, data.packed))
-        return self._map(fn, data)
-
-    def _map(self, fn: Any, data: Regular) -> Regular:
-        unit = self.unit(fn)
         if isinstance(data, TensorData):
+            unit = self.unit(fn)
             # The cheap test first: most Maps are small however their sizes are counted.
             each = unit.bytes_each
             if prod(data.sizes) * each > POLICY.lazy and prod(extents_of(data)) * each > POLICY.lazy:
                 return LazyData(data.sizes, unit.element, unit, (data,), self.node)
             return TensorData(data.sizes, unit.element, unit.fn.call((data.components,), len(data.sizes)))
-        if data.depth >= POLICY.chain:
-            data = data.force()
-        return LazyData(data.sizes, unit.element, unit, (data,), self.node)
+        if isinstance(data, RaggedData):
+            return data.like(self.map(fn, data.packed))
+        unit = self.unit(fn)
+        inner = data.force() if data.depth >= POLICY.chain else data
+        return LazyData(data.sizes, unit.element, unit, (inner,), self.node)
 
     def fold(self, fn: Any, data: StreamData, dims: int) -> StreamData:
         """See :class:`stepcore.ops.runtime.Runtime`."""

@@ -80,9 +80,10 @@ def execute(op: Operator, given: Any, name: str) -> Any:
         for stream, tensors in zip(outputs, eager_run(settled, streams, types, bindings), strict=True):
             stream._data = tensors
             bind_fresh(stream, bindings)
+    origins = [stream.origin for stream in streams]
     for stream in outputs:
         stream.ctx = dict(bindings)
-        stream.origin = after(op, [given.origin for given in streams], stream.name, stream.type)
+        stream.origin = after(op, origins, stream.name, stream.type)
     for number, mark in context.marks.items():
         outputs[number].origin = replace(outputs[number].origin, mark=mark)
     mark_consumed(streams, frame)
