@@ -17,18 +17,22 @@ from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.task import find_tasks
 from stepcore.jobdata.writing import Experience
 from stepcore.ops import OPERATORS, Operator
+from stepcore.ops.pace import Premise
 
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SYSTEM = prompts.system_prompt()
 BLOCKS = BLOCK.findall(SYSTEM)
+TILES = "inputs:\n- {name: a, dtype: 'Tile(fp32, [1, 2])', dims: [2]}\n"
+LOADS = f"{TILES}parameters:\n- {{name: w, dtype: fp32, dims: [2, 4]}}\n"
+STORES = "parameters:\n- {name: y, dtype: fp32, dims: [2, 4], written: true}\noutputs:\n- {name: S0, memory: y}"
 USUAL = [operator for operator in OPERATORS if operator.generation == 1]
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.__name__)
 def test_every_operator_is_in_the_prompt(operator: type[Operator]) -> None:
-    """Those of generation 2 where a task has tiles: others would pay for them."""
+    """Those of generation 2 where a task may use them: others would pay for them."""
     assert (f"## `{operator.__name__}`" in SYSTEM) is (operator in USUAL)
-    (head, _) = prompts.proposer_messages("outputs:\n- {name: S0, dtype: 'Tile(fp32, [1, 2])', dims: [2]}")
+    (head, _) = prompts.proposer_messages(STORES)
     page = head.text.split(f"## `{operator.__name__}`", 1)[1].split("\n## `", 1)[0]
     for text in (operator.summary, operator.rule, operator.details, *(param.doc for param in operator.params)):
         assert text in page
@@ -46,7 +50,33 @@ def test_every_operator_is_in_the_prompt(operator: type[Operator]) -> None:
 )
 def test_types_of_a_task_say_whether_it_has_tiles(text: str, has_tiles: bool) -> None:
     (head, _) = prompts.proposer_messages(text)
-    assert ("## `LinearOffChipLoad`" in head.text) is has_tiles
+    assert ("## `Expand`" in head.text) is has_tiles
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "others"),
+    [
+        ("inputs:\n- {name: E0, dtype: fp32, dims: ['~L', 2]}\noutputs: []", ["FlatMap", "Feedback"], ["Retile"]),
+        ("outputs:\n- {name: S0, dtype: 'Tile(fp32, [1, 2])', dims: [2]}", ["Retile"], ["LinearOffChipLoad"]),
+        (f"{LOADS}outputs: []", ["RandomOffChipLoad", "Retile"], ["LinearOffChipStore", "RandomOffChipStore"]),
+        (STORES, ["LinearOffChipLoad", "LinearOffChipStore"], []),
+        ("inputs:\n- {name: E0, dtype: fp32, dims: [2]}\nparameters:\n- {name: w, dtype: fp32, dims: [2]}\noutputs: []",
+         [], ["Expand", "LinearOffChipLoad", "FlatMap"]),
+    ],
+)  # fmt: skip
+def test_a_task_pays_for_what_it_can_use(text: str, names: list[str], others: list[str]) -> None:
+    (head, _) = prompts.proposer_messages(text)
+    assert [name for name in (*names, *others) if f"## `{name}`" in head.text] == names
+    assert ("# Tiles, memory and sizes of a run" in head.text) is bool(names)
+    assert ("grid of `[columns//c, rows//r]` tiles" in head.text) is ("parameters" in text and bool(names))
+    assert ("An output with `memory: w`" in head.text) is ("written: true" in text)
+
+
+def test_prompts_stay_within_their_budget() -> None:
+    """In bytes, three of which are counted as a token."""
+    assert len(SYSTEM.encode()) < 22_000
+    assert len(prompts.system_prompt(premises=frozenset({Premise.LATER, Premise.TILES})).encode()) < 34_000
+    assert len(prompts.system_prompt(premises=frozenset(Premise)).encode()) < 41_000
 
 
 def test_there_is_an_example_for_each_operator_and_each_idiom() -> None:

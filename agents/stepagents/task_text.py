@@ -12,7 +12,7 @@ from stepcore.frontend.yaml.nodes import MapNode, ScalarNode
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.task import TaskFile
 from stepcore.graph.typed import TypedGraph
-from stepcore.printing.task import graph_to_impl, impl_to_yaml, task_to_yaml
+from stepcore.printing.task import graph_to_impl, impl_lines, impl_to_yaml, task_to_yaml
 from stepcore.text.span import Embedded
 
 
@@ -50,10 +50,10 @@ def _without_impl(text: str) -> str:
 
 def annotated(graph: TypedGraph) -> str:
     """Return a program in its printed form, with the type of each result as a comment."""
-    lines = graph_to_impl(graph).split("\n")
-    for number, node in enumerate(graph.nodes):
-        types = dict.fromkeys(str(graph.streams[index].type) for index in node.outputs)
-        lines[number] += f"  # {', '.join(types)}"
+    lines = []
+    for line, node in impl_lines(graph):
+        types = dict.fromkeys(str(graph.streams[index].type) for index in node.outputs) if node is not None else ()
+        lines.append(f"{line}  # {', '.join(types)}" if types else line)
     return "\n".join(lines)
 
 
@@ -61,7 +61,11 @@ def annotated_impl(task: TaskFile, impl: str) -> str:
     """Return ``impl`` with types, or as it stands where it has a finding (types would be missing)."""
     checked = ImplChecker(task).check(Embedded.whole(impl))
     is_wrong = any(found.severity is Severity.ERROR for found in checked.diagnostics)
-    return impl if is_wrong or not checked.runnable else annotated(checked.typed)
+    if is_wrong or not checked.runnable:
+        return impl
+    if any(stream.type.is_open for stream in checked.typed.streams):  # whose names are those of streams
+        checked = ImplChecker(task).check(Embedded.whole(graph_to_impl(checked.typed)))
+    return annotated(checked.typed)
 
 
 def solved_text(task: TaskFile) -> str:

@@ -152,7 +152,7 @@ def _elaborated(
         uses = by_stream(el)
         for item in with_names(type_graph(el.graph, spec, TypingContext(bindings)), body.scope.outermost):
             el.diagnostics.append(_with_swap(el, item))  # one by one: they stay where the budget ends
-        if el.loops:
+        if el.loops and all(node.op is not None for node in el.graph.nodes):  # else nobody knows what leads where
             from stepcore.check.loops import loop_diagnostics  # few programs have some
 
             el.diagnostics += loop_diagnostics(el.graph, el.operator("EagerMerge"))

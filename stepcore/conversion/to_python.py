@@ -189,7 +189,7 @@ class _ToPython:
         ordered = [results[at] for at in sorted(range(len(results)), key=places.__getitem__)]  # as a program gives them
         pieces.append(f"return {', '.join(ordered)}")
         text = rewrite(_lines(*pieces), CodeNames(tensors=self._tensors))
-        return "\n".join([*self._reference_sizes(text), text])
+        return "\n".join([*self._reference_sizes(text), _without_idle(text)])
 
     def _place_of(self, output: OutputPort) -> int:
         """Return where an output comes in Python: streams first, then what is left in parameters, in their order."""
@@ -236,6 +236,17 @@ class _ToPython:
 
 def _lines(*pieces: str) -> str:
     return "\n".join(piece for piece in pieces if piece)
+
+
+def _without_idle(text: str) -> str:
+    """Return a suite without ``x = x`` at its head: what a block reads under the name of its tensor is an argument."""
+    for statement in parse_code(text):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=given)) if name == given:
+                text = text[node_span(SourceFile("", text), statement).end :].lstrip("\n")
+            case _:
+                break
+    return text
 
 
 def _cut(text: str, statement: ast.stmt) -> str:

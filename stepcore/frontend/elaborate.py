@@ -44,9 +44,11 @@ from stepcore.frontend.values import (
     describe,
     is_stream,
 )
+from stepcore.graph.ir import Node
 from stepcore.graph.typed import has_stores
 from stepcore.ops import miscalls
 from stepcore.ops.calling import like
+from stepcore.ops.pace import OffChipUse
 from stepcore.records import make
 from stepcore.text.span import Embedded, Span
 
@@ -89,7 +91,7 @@ class Elaborator(Elaboration):
         if not returned and has_stores(self.graph):
             return
         if not returned:
-            if body and not self.suppress_unused:
+            if body and not self.suppress_unused and not any(map(self._may_store, self.graph.nodes)):
                 self._returns_nothing(body[-1])
             self.graph.complete = False
             return
@@ -97,6 +99,11 @@ class Elaborator(Elaboration):
             self.graph.complete = False
         for path, expr, value in returned:
             self._return_streams(path, expr, value)
+
+    def _may_store(self, node: Node) -> bool:
+        """Return whether a node that could not be built is a store, or nobody knows what it is."""
+        cls = self.dialect.by_name.get(node.op_name)
+        return node.op is None and (cls is None or cls.off_chip is OffChipUse.STORES)
 
     def _returns_nothing(self, last: ast.stmt) -> None:
         """Report a program without return; what its last statement makes is likely what it should give."""

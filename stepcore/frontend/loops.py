@@ -10,6 +10,7 @@ from stepcore.frontend.application import apply_operator, consume, leaves
 from stepcore.frontend.values import UNKNOWN, LoopValue, Path, StreamRef, Value, is_stream
 from stepcore.graph.ir import Node
 from stepcore.graph.loops import FeedbackEnd
+from stepcore.ops import misloops
 from stepcore.text.span import Span
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ def call(el: Elaboration, loop: LoopValue, method: str, node: ast.Call) -> Value
 def _apply(el: Elaboration, loop: LoopValue, name: str, node: ast.Call) -> Value:
     again, found = loop.stream >= 0, apply_operator(el, loop, node)
     if again:
-        way_out = f"apply it once, and give the stream to {el.operator('Copy')}()"
-        el.report("STEP229", node.func, f"{name} is applied twice, and what comes back is one stream", way_out)
+        el.tell(misloops.applied_twice(name, el.operator("Copy")), node.func)
         el.graph.complete, el.suppress_unused = False, True
         return UNKNOWN
     if isinstance(found, StreamRef):
@@ -48,20 +48,20 @@ def _close(el: Elaboration, loop: LoopValue, name: str, node: ast.Call) -> None:
         for argument in (*given, *(each.value for each in others)):
             el.evaluate(argument)
         what = f"{len(given)} streams" if len(given) > 1 else "no stream" if not given else f"{others[0].arg}="
-        el.report("STEP205", node, f"{name}.close takes the stream that comes back, found {what}", _way_out(name))
+        el.tell(misloops.closed_by(name, f"found {what}"), node)
         return _leave(el, loop, node)
     (argument,) = given
     value = el.evaluate(argument)
     graph = el.graph
     made = Node(len(graph.nodes), FeedbackEnd.__name__, None, (), (), el.span(node), el.span(node.func))
+    made.alias = f"{name}.close"
     graph.nodes.append(made)
     for leaf in leaves(el, argument, value):
         found = consume(el, leaf, made.index, f"{name}.close takes one stream")
         made.inputs += tuple(found)
         made.input_spans += (el.span(leaf.expr),) * len(found)
     if len(made.inputs) > 1 or (made.inputs and not is_stream(value)):
-        text = f"{name}.close takes the stream that comes back, and {el.what(argument, value)}"
-        el.report("STEP205", argument, text, _way_out(name))
+        el.tell(misloops.closed_by(name, f"and {el.what(argument, value)}"), argument)
     elif made.inputs and loop.stream >= 0:
         made.op = FeedbackEnd.made({"source": loop.stream})
     if made.op is None:
@@ -69,8 +69,8 @@ def _close(el: Elaboration, loop: LoopValue, name: str, node: ast.Call) -> None:
     before = next((span for path, span in loop.ended if not _excludes(path, el.path)), None)
     if before is not None:
         related = (Related(before, f"{name} is closed here first"),)
-        way_out = f"close it once; {el.operator('EagerMerge')}() joins several streams"
-        el.report("STEP229", node, f"{name} is closed twice, and one stream comes back", way_out, related)
+        twice = misloops.closed_twice(name, el.operator("EagerMerge"))
+        el.report(twice.code, node, twice.text, twice.way_out, related)
     if loop.ended or el.path:  # which of several it is, only a run can tell
         graph.complete = False
     loop.ended.append((el.path, el.span(node)))
@@ -80,10 +80,6 @@ def _close(el: Elaboration, loop: LoopValue, name: str, node: ast.Call) -> None:
 def _leave(el: Elaboration, loop: LoopValue, node: ast.Call) -> None:
     loop.ended.append((el.path, el.span(node)))
     el.graph.complete = False
-
-
-def _way_out(name: str) -> str:
-    return f"write {name}.close(STREAM)"
 
 
 def _excludes(one: Path, other: Path) -> bool:
@@ -100,7 +96,7 @@ def finish(el: Elaboration) -> None:
         el.graph.complete = False
         where: Span = loop.span
         if loop.ended:
-            el.report("STEP229", where, "nobody reads what comes back by this loop", "its stream is loop.apply()")
+            el.tell(misloops.unread(), where)
         elif loop.stream >= 0:
             text = "this loop is never closed, so nothing comes back by it"
             el.report("STEP229", where, text, "end it with loop.close(STREAM) in the same body")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.graph.layouts import InputLayout, LayoutError, OutputLayout
 from stepcore.ops.base import Operator
+from stepcore.ops.pace import LoopPart
 from stepcore.sizes.dim import DEFAULT_SIZES, OPEN
 from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Scalar, StreamType
@@ -176,7 +177,7 @@ class Node:
     """One application of an operator. ``op`` is None when it could not be built (a finding says why).
 
     ``op_name`` is the name of the operator's class, or what stands in its place where there is no such operator;
-    ``alias`` is the other name that the program uses for it, if it does.
+    ``alias`` is the other name that the program uses for it, if it does; the end of a loop has ``loop.close``.
     """
 
     index: int
@@ -195,6 +196,11 @@ class Node:
     def written(self) -> str:
         """The operator's name as the program has it: for people, and for what is put into the text again."""
         return self.alias or self.op_name
+
+    @property
+    def has_class(self) -> bool:
+        """Whether the program names an operator there; it does not where a loop is closed."""
+        return self.op is None or self.op.looping is not LoopPart.ENDS
 
 
 @dataclass(slots=True)

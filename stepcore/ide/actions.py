@@ -202,6 +202,6 @@ def _operator_prefix(unit: DocumentUnit) -> str:
     checked = unit.checked
     for node in checked.graph.nodes if checked is not None else []:
         written = source.slice(node.op_span)
-        if node.written in written:
+        if node.has_class and node.written in written:
             return written[: written.rindex(node.written)]
     return "step."

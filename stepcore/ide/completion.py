@@ -212,6 +212,7 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
     if operator is None or param is None:
         yield from _names(cursor, snippets)
         return
+    yield from _of_helper(cursor)
     if param.kind is ParamKind.FN:
         for label, value in _visible(cursor):
             if isinstance(value, FnDecl):
@@ -235,6 +236,24 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
     for label, value in _visible(cursor):
         if isinstance(value, wanted) and not isinstance(value, bool):
             yield CompletionProposal(label, Kind.SIZE, FITS, _size_detail(cursor, value))
+
+
+def _of_helper(cursor: Cursor) -> Iterator[CompletionProposal]:
+    """Yield what only a call of the helper around the cursor knows: its arguments, and names of comprehensions."""
+    function, module = cursor.enclosing(ast.FunctionDef), cursor.unit.result.module
+    names = [
+        name.id
+        for node in cursor.nodes
+        for each in getattr(node, "generators", ())
+        for name in ast.walk(each.target)
+        if isinstance(name, ast.Name)
+    ]
+    if isinstance(function, ast.FunctionDef) and all(
+        each.node.name != function.name for each in (module.programs if module is not None else ())
+    ):
+        names += [each.arg for each in (*function.args.args, *function.args.kwonlyargs)]
+    for name in dict.fromkeys(names):
+        yield CompletionProposal(name, Kind.VARIABLE, FREE)
 
 
 def _fn_detail(cursor: Cursor, value: FnDecl) -> str:

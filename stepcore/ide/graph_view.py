@@ -237,19 +237,37 @@ class _Builder:
             spans = self.graph.return_spans
             span = spans[position] if position < len(spans) else self.graph.streams[index].span
             yield self._edge(f"o{position}", index, f"o{position}", 0, span)
+        yield from self._rounds()
+
+    def _rounds(self) -> Iterator[EdgeView]:
+        """Yield what goes from the end of each loop to where it begins."""
+        ends = [node for node in self.graph.nodes if not node.has_class]
+        if not ends:
+            return
+        from stepcore.graph.loops import FeedbackEnd  # few programs have loops
+
+        for node in ends:
+            assert isinstance(node.op, FeedbackEnd), "an end"
+            stream = self.graph.streams[node.op.source]
+            begin = _maker(stream)
+            element, shape = self._type(stream)
+            span = self._place(node.span)
+            yield EdgeView(f"{begin}.0", f"n{node.index}", begin, 0, 0, "", element, shape, span, overused=False)
 
     def _edge(self, key: str, index: int, target: str, position: int, span: Span) -> EdgeView:
         stream = self.graph.streams[index]
-        element, shape = "?", "?"
-        if stream.type is not None:
-            element = self.seeing.element_text(stream.type.element)
-            shape = shape_text(stream.type.shape)
+        element, shape = self._type(stream)
         seen = None if self.run is None else seen_stream(self.run, self.graph, index)
         values = () if seen is None else tuple(map(_component_text, seen.components))
         is_over = index in self.overused
         maker = _maker(stream)
         place = self._place(span)
         return EdgeView(key, maker, target, stream.slot, position, stream.name, element, shape, place, is_over, values)
+
+    def _type(self, stream: GraphStream) -> tuple[str, str]:
+        if stream.type is None:
+            return "?", "?"
+        return self.seeing.element_text(stream.type.element), shape_text(stream.type.shape)
 
     # -- findings ------------------------------------------------------------------------------------------
 

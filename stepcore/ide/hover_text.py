@@ -142,7 +142,7 @@ def _in_line(analysis: Analysis, unit: DocumentUnit, span: Span) -> str:
 def node_text(node: Node) -> str:
     """Return an operator with its parameters: `Accum(fn=add, b=1)`."""
     parameters = ", ".join(f"{name}={_parameter(value)}" for name, value in node.params.items())
-    return f"`{node.written}({parameters})`"
+    return f"`{node.written}({parameters if node.has_class else '...'})`"
 
 
 def _parameter(value: object) -> str:

@@ -74,6 +74,7 @@ class TaskTree:
     sizes: list[tuple[str, Span]] = field(default_factory=list)  # symbols in types and shapes
     types: list[tuple[str, Span]] = field(default_factory=list)  # fp32, Buffer and their like
     names: list[tuple[TaskEntry, str, Span]] = field(default_factory=list)  # the declared names
+    memories: list[tuple[str, Span]] = field(default_factory=list)  # parameters whose content is an output
 
     def of(self, owner: str) -> list[TaskEntry]:
         """Return all inputs, parameters, functions or outputs."""
@@ -140,7 +141,9 @@ class _Reader:
                 for size in entry.value.items:
                     self._size(size)
             elif entry.key == item.label:
-                self._name(item, entry.value)
+                self.tree.names += [(item, *named) for named in self._name(entry.value)]
+            elif owner == "output" and entry.key == "memory":
+                self.tree.memories += self._name(entry.value)
             elif owner == "fn" and entry.key == "apply":
                 has_state = "init" in fields and not _is_null(fields["init"].value)
                 self._code(entry.value, NameSpace.LOCAL, ("state", "input") if has_state else ("input",), number)
@@ -148,11 +151,11 @@ class _Reader:
                 for block in entry.value.items:
                     self._code(block, NameSpace.REFERENCES, item=number)
 
-    def _name(self, item: TaskEntry, node: Node) -> None:
+    def _name(self, node: Node) -> Iterator[tuple[str, Span]]:
         if isinstance(node, ScalarNode) and node.value.isidentifier():
             code = embed(self.text, node)
             if code.verbatim:
-                self.tree.names.append((item, node.value, code.span_to_outer(Span(0, len(node.value)))))
+                yield node.value, code.span_to_outer(Span(0, len(node.value)))
 
     def _code(self, node: Node, space: NameSpace, arguments: tuple[str, ...] = (), item: int = -1) -> None:
         if not isinstance(node, ScalarNode) or _is_null(node):

@@ -30,7 +30,7 @@ from typing import (
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.ops.calling import NOTHING, ONE_INPUT, ONE_OUTPUT, Calling, Inputs, Outputs, Param, ParamKind, value_text
-from stepcore.ops.pace import EACH_CHUNK, Buffers, Chunking, LoopPart, OffChipUse, Pace, Read, Routing
+from stepcore.ops.pace import EACH_CHUNK, Buffers, Chunking, LoopPart, OffChipUse, Pace, Premise, Read, Routing
 from stepcore.records import Record
 from stepcore.sizes.dim import OPEN, SIZE_RULE, Dim, DimError, Facts, is_size
 from stepcore.sizes.foreign import is_foreign
@@ -267,7 +267,9 @@ class TypingContext:
                 break
             index = node.inputs[0]
         if index not in self._origins:
-            self._origins[index] = self._unique(program.streams[index].name or f"s{index}")
+            from stepcore.ops.origin_names import origin_name  # most programs derive no sizes
+
+            self._origins[index] = self._unique(origin_name(program, index))
         return self._origins[index]
 
     def is_published(self, operand: Operand) -> bool:
@@ -424,6 +426,7 @@ class Operator(Record, metaclass=_Checked, kw_only=True):
     passes: ClassVar[bool] = False  # its outputs are its one input, unchanged
     counts: ClassVar[bool] = False  # its function may be step.count
     generation: ClassVar[int] = 1  # of the language, in which it came
+    premise: ClassVar[Premise] = Premise.LATER  # of those of generation 2: what a task without it cannot use them for
     calling: ClassVar[Calling]  # all of this in one; made for each class
     # What scripts do with operators; stepcore.surface, a higher layer, installs it. ``execute(op, inputs, name)`` is
     # behind ``.apply(...)``; ``refuse`` and ``misapply`` say what is wrong with a call that cannot be served.

@@ -67,10 +67,10 @@ def sum_both(
         if not operands:
             found = counted(len(operands), "stream")
             raise RuleError("STEP205", f"EagerMerge takes a list of at least one stream, found {found}")
-        common = common_of(operands, ctx)
+        element, common = common_of(operands, ctx)
         total = sum((operand.type.shape[-1] for operand in operands), Dim.of(0))
         selector = StreamType(Multihot(SELECTED, len(operands)), (total,))
-        return (StreamType(operands[0].type.element, (*common, total)), selector)
+        return (StreamType(element, (*common, total)), selector)
 
     def by_arrival(self) -> bool:
         """Return that it does."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleSubject, TypingContext, need_inputs
 from stepcore.ops.calling import NOTHING, Inputs, One
 from stepcore.ops.memory import OffChipTensor
-from stepcore.ops.pace import OffChipUse, Pace, Read
+from stepcore.ops.pace import OffChipUse, Pace, Premise, Read
 from stepcore.ops.tiles import DISPATCH, ParameterPort, affine, grid, optional_shape, places_of, sizes_of_grid
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, Tile, as_shape
@@ -80,6 +80,7 @@ def multiply_rows(
     pace: ClassVar[Pace | None] = Pace((Read.SPREAD,))
     off_chip: ClassVar[OffChipUse] = OffChipUse.LOADS
     generation: ClassVar[int] = 2
+    premise: ClassVar[Premise] = Premise.MEMORY
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the shape of the read before that of the reference, and tiles of the parameter's numbers."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleSubject, TypingContext, need_inputs
 from stepcore.ops.calling import NO_OUTPUT, Outputs
 from stepcore.ops.memory import OffChipTensor
-from stepcore.ops.pace import OffChipUse, Pace, Read
+from stepcore.ops.pace import OffChipUse, Pace, Premise, Read
 from stepcore.ops.tiles import DISPATCH, ParameterPort, grid, need_inside, need_storable
 from stepcore.sizes.dim import Dim, product
 from stepcore.types import StreamType
@@ -70,6 +70,7 @@ def double_rows(
     pace: ClassVar[Pace | None] = Pace((Read.KEPT,))
     off_chip: ClassVar[OffChipUse] = OffChipUse.STORES
     generation: ClassVar[int] = 2
+    premise: ClassVar[Premise] = Premise.WRITTEN
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return nothing: the stream ends here."""

@@ -81,6 +81,15 @@ class OffChipUse(Enum):
     STORES = "tiles -> memory"
 
 
+class Premise(Enum):
+    """What a task has to have for an operator to be of use."""
+
+    LATER = "something of generation 2"
+    TILES = "tiles, or memory to load them from"
+    MEMORY = "parameters"
+    WRITTEN = "parameters that may be written"
+
+
 class Read(Enum):
     """How a unit reads one input."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleSubject, TypingContext, need_inputs
 from stepcore.ops.memory import OffChipTensor
-from stepcore.ops.pace import OffChipUse, Pace, Read
+from stepcore.ops.pace import OffChipUse, Pace, Premise, Read
 from stepcore.ops.tiles import DISPATCH, ParameterPort, grid, need_addresses
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, Tile, as_shape
@@ -64,6 +64,7 @@ def gather(
     pace: ClassVar[Pace | None] = Pace((Read.TAKEN,))
     off_chip: ClassVar[OffChipUse] = OffChipUse.LOADS
     generation: ClassVar[int] = 2
+    premise: ClassVar[Premise] = Premise.MEMORY
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the shape of the addresses with tiles of the parameter's numbers."""

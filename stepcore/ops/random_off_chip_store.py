@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, RuleSubject, TypingContext, need_inputs
 from stepcore.ops.calling import Group, Inputs, One
 from stepcore.ops.memory import OffChipTensor
-from stepcore.ops.pace import OffChipUse, Pace, Read
+from stepcore.ops.pace import OffChipUse, Pace, Premise, Read
 from stepcore.ops.tiles import DISPATCH, ParameterPort, grid, need_addresses, need_storable
 from stepcore.sizes.dim import Dim
 from stepcore.types import Scalar, StreamType, element_count, shape_text
@@ -69,6 +69,7 @@ def scatter(
     off_chip: ClassVar[OffChipUse] = OffChipUse.STORES
     ends_unread: ClassVar[bool] = True
     generation: ClassVar[int] = 2
+    premise: ClassVar[Premise] = Premise.WRITTEN
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the shape of the addresses with flags."""

@@ -86,9 +86,9 @@ def count_routes(
         *branches, selector = operands
         need_selector(selector, len(branches), ctx, len(branches))
         rejoined = ctx.rejoined(branches, selector)
-        common = common_of(rejoined, ctx)
+        element, common = common_of(rejoined, ctx)
         taken = Dim.of(1) if self.onehot else ctx.chosen(selector, len(branches))
-        return (StreamType(rejoined[0].type.element, (*common, taken, *selector.type.shape)),)
+        return (StreamType(element, (*common, taken, *selector.type.shape)),)
 
     def by_arrival(self) -> bool:
         """Return whether it depends on what is there first."""

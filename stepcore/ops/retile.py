@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext, need_inputs
 from stepcore.ops.functions import need_folded
 from stepcore.ops.open_sizes import need_not_ragged
-from stepcore.ops.pace import Pace, Read
+from stepcore.ops.pace import Pace, Premise, Read
 from stepcore.ops.tiles import need_axis, need_tile
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, Tile, element_bytes
@@ -56,6 +56,7 @@ def stack(
     )
     pace: ClassVar[Pace | None] = Pace((Read.TAKEN,), folds=True)
     generation: ClassVar[int] = 2
+    premise: ClassVar[Premise] = Premise.TILES
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return the outer dimensions with larger tiles."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext, need_inputs
-from stepcore.ops.pace import Pace, Read
+from stepcore.ops.pace import Pace, Premise, Read
 from stepcore.ops.tiles import need_axis, need_tile
 from stepcore.types import Shape, StreamType, Tile, merged_size
 
@@ -50,6 +50,7 @@ def take_rows(
     )
     pace: ClassVar[Pace | None] = Pace((Read.SPREAD,))
     generation: ClassVar[int] = 2
+    premise: ClassVar[Premise] = Premise.TILES
 
     def infer(self, operands: Sequence[Operand], ctx: TypingContext) -> tuple[StreamType, ...]:
         """Return a longer innermost dimension of single rows or columns."""

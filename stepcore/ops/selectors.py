@@ -9,15 +9,16 @@ from typing import Final
 from stepcore.ops.base import Operand, RuleError, RuleSubject, TypingContext, element_mismatch, mismatch
 from stepcore.sizes.dim import Dim
 from stepcore.text.wording import counted
-from stepcore.types import Multihot, Scalar, Shape, same_element
+from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, same_element
 
 SELECTED: Final = Scalar("bool")  # what operators make selectors of
 
 
-def common_of(branches: Sequence[Operand], ctx: TypingContext) -> Shape:
-    """Return the sizes of branches inside of their outermost dimension.
+def common_of(branches: Sequence[Operand], ctx: TypingContext) -> tuple[Element, Shape]:
+    """Return the element type of branches, and their sizes inside of the outermost dimension.
 
-    A ragged size that differs from branch to branch becomes one of its own: it is what the branches have, in turn.
+    A ragged size that differs from branch to branch, also of buffers, becomes one of its own: it is what the branches
+    have, in turn.
 
     Raises:
         RuleError: STEP208 where elements differ, STEP207 where sizes do.
@@ -25,7 +26,7 @@ def common_of(branches: Sequence[Operand], ctx: TypingContext) -> Shape:
     first = branches[0]
     common = list(first.type.shape[:-1])
     for index, branch in enumerate(branches[1:], 1):
-        if not same_element(first.type.element, branch.type.element, ctx.facts):
+        if not _joins(first.type.element, branch.type.element, ctx):
             what = f"branch {branch.name} differs in its elements from {first.name}"
             text = element_mismatch(what, first.type.element, branch.type.element)
             raise RuleError("STEP208", text, RuleSubject.input(index))
@@ -37,7 +38,27 @@ def common_of(branches: Sequence[Operand], ctx: TypingContext) -> Shape:
             what = f"branch {branch.name} differs from {first.name} in other than the outermost dimension"
             raise RuleError("STEP207", mismatch(what, tuple(common), found, ctx.facts), RuleSubject.input(index))
     columns = zip(*(branch.type.shape[:-1] for branch in branches), strict=True)
-    return tuple(map(_joined, columns))
+    return _joined_element([branch.type.element for branch in branches]), tuple(map(_joined, columns))
+
+
+def _joins(one: Element, other: Element, ctx: TypingContext) -> bool:
+    """Return whether two elements are equal, but for the outermost size of buffers where it is ragged in both."""
+    if same_element(one, other, ctx.facts):
+        return True
+    if not (isinstance(one, Buffer) and isinstance(other, Buffer) and len(one.shape) == len(other.shape)):
+        return False
+    (*inner, last), (*others, end) = one.shape, other.shape
+    is_ragged = last.is_ragged and end.is_ragged
+    return is_ragged and same_element(
+        Buffer(one.element, (*inner, end)), Buffer(other.element, (*others, end)), ctx.facts
+    )
+
+
+def _joined_element(elements: Sequence[Element]) -> Element:
+    (first, *_), sizes = elements, [each.shape[-1] for each in elements if isinstance(each, Buffer) and each.shape]
+    if not isinstance(first, Buffer) or len(sizes) < len(elements):
+        return first
+    return Buffer(first.element, (*first.shape[:-1], _joined(sizes)))
 
 
 def _joined(sizes: Sequence[Dim]) -> Dim:

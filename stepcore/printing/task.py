@@ -34,12 +34,24 @@ def graph_to_impl(graph: Graph | TypedGraph) -> str:
     Raises:
         ValueError: the graph is not complete, so there is nothing that could stand for it.
     """
+    return "\n".join(line for line, _ in impl_lines(graph))
+
+
+def impl_lines(graph: Graph | TypedGraph) -> list[tuple[str, Node | None]]:
+    """Return the lines of :func:`graph_to_impl`, each with the operator whose results it names, if it names some.
+
+    Raises:
+        ValueError: the graph is not complete.
+    """
     names = _stream_names(graph)
     loops = _loop_names(graph, names)
-    lines = [line for node in graph.nodes for line in _node_lines(node, names, loops)]
+    lines: list[tuple[str, Node | None]] = []
+    for node in graph.nodes:
+        *before, last = _node_lines(node, names, loops)
+        lines += [*((line, None) for line in before), (last, node if node.outputs else None)]
     if graph.returns:
-        lines.append(f"return {', '.join(names[index] for index in graph.returns)}")
-    return "\n".join(lines)
+        lines.append((f"return {', '.join(names[index] for index in graph.returns)}", None))
+    return lines
 
 
 def canonical_key(graph: Graph | TypedGraph) -> str:

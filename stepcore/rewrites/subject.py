@@ -116,7 +116,7 @@ class RewriteSubject:
         """How the program spells the language: ``step.`` where operators are attributes of it, else nothing."""
         for node in self.graph.nodes:
             name = self.text[node.op_span.start : node.op_span.end]
-            if name.endswith(f".{node.written}"):
+            if node.has_class and name.endswith(f".{node.written}"):
                 return name.removesuffix(node.written)
         return ""
 

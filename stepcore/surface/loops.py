@@ -13,7 +13,9 @@ from stepcore.check.loops import loop_diagnostics
 from stepcore.findings.diagnostics import StepError
 from stepcore.graph.ir import Graph, GraphStream, Node
 from stepcore.graph.loops import FeedbackEnd, need_fitting
+from stepcore.ops import misloops
 from stepcore.ops.base import Operand, Operator, TypingContext
+from stepcore.ops.miscalls import Mistake
 from stepcore.ops.pace import LoopPart
 from stepcore.records import Record
 from stepcore.surface.callers import caller, name_of
@@ -51,7 +53,7 @@ def record(op: Operator, settled: Operator, inputs: Sequence[Stream], outputs: S
     waiting = [stream.waits for stream in inputs if stream.waits is not None]
     if op.looping is LoopPart.BEGINS:
         if "stream" in vars(op):
-            raise StepError("STEP229", f"this loop is applied twice, and what comes back is one stream; {_COPY}")
+            raise _told(misloops.applied_twice(misloops.UNNAMED, "step.Copy"))
         vars(op)["stream"] = outputs[0]
         waiting = [Recording()]
         waiting[0].open.append(outputs[0])
@@ -64,7 +66,8 @@ def record(op: Operator, settled: Operator, inputs: Sequence[Stream], outputs: S
     first.nodes.append((settled, list(inputs), list(outputs)))
 
 
-_COPY = "apply it once, and give the stream to step.Copy()"
+def _told(mistake: Mistake) -> StepError:
+    return StepError(mistake.code, mistake.message)
 
 
 def close(op: Operator, given: Any) -> ReadyLoops | None:
@@ -74,17 +77,15 @@ def close(op: Operator, given: Any) -> ReadyLoops | None:
         StepError: what the checker would report, or a failure while running.
     """
     if not isinstance(given, Stream):
-        text = f"close takes the stream that comes back, found {what_is(given)}"
-        raise StepError("STEP205", f"{text}; write loop.close(STREAM)")
+        raise _told(misloops.closed_by(misloops.UNNAMED, f"found {what_is(given)}"))
     frame = caller()
     name = name_of(given, frame) or "what closes it"
     loop = vars(op).get("stream")
     if loop is None:
-        raise StepError("STEP229", "nobody reads what comes back by this loop; its stream is loop.apply()")
+        raise _told(misloops.unread())
     recording = loop.waits
     if recording is None or all(each is not loop for each in recording.open):
-        text = "this loop is closed twice, and one stream comes back"
-        raise StepError("STEP229", f"{text}; close it once; step.EagerMerge() joins several streams")
+        raise _told(misloops.closed_twice(misloops.UNNAMED, "step.EagerMerge"))
     consume_check([given], frame)
     checking = TypingContext(merged_sizes([loop, given]))
     checking.facts.absorb(given.facts)

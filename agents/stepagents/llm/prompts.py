@@ -19,11 +19,13 @@ from stepcore.frontend.yaml.tasks import read_task
 from stepcore.jobdata.writing import Experience
 from stepcore.ops import GENERATION_1, Copy, Operator
 from stepcore.ops.dialect import Dialect
+from stepcore.ops.pace import Premise
 from stepcore.printing.task import impl_to_yaml
-from stepcore.types import Buffer, Element, Tile, components
+from stepcore.types import Buffer, StreamType, Tile, components
 
 _IDIOMS: Final = ("placeholder", "stash", "reduction", "routing")
 _SUFFIX: Final = ".step.yaml"
+_TEXTS: Final = {Premise.LATER: "generation2", Premise.MEMORY: "memory", Premise.WRITTEN: "written"}
 _BYTES_A_TOKEN: Final = 3  # few, so that a prompt fits rather than not
 _NOTATION: Final = (
     "In the typing rules `shape` is the shape of the input, innermost first, R its rank and T its element type. Each "
@@ -36,17 +38,17 @@ def _text(name: str) -> str:
 
 
 def operator_text(
-    operator: type[Operator], dialect: Dialect = GENERATION_1, *, example: bool = True, tiles: bool = True
+    operator: type[Operator], dialect: Dialect = GENERATION_1, *, example: bool = True, later: bool = True
 ) -> str:
     """Return the page of one operator: what it does, its typing rule, its parameters and an example.
 
-    Parameters of generation 2 stand there for tasks with ``tiles``.
+    Parameters of generation 2 stand there for tasks of ``later`` generations.
     """
     names = " or ".join(f"`{name}`" for name in (operator.__name__, *operator.aliases))
     lines = [f"## {names}", f"{operator.summary} {operator.details}".strip()]
     lines += [f"- takes {operator.inputs.text}; gives {operator.outputs.text}", f"- types: {operator.rule}"]
     calling = operator.calling  # what changes no result only costs tokens
-    own = [param for param in calling.own if tiles or param.generation == 1]
+    own = [param for param in calling.own if later or param.generation == 1]
     lines += [f"- `{param.name}` ({calling.kind_text(param)}): {param.doc}" for param in own]
     if example:
         lines += ["", _block(operator_example(operator, dialect))]
@@ -76,11 +78,19 @@ def _block(text: str) -> str:
 
 
 @cache
-def system_prompt(structured: bool = False, dialect: Dialect = GENERATION_1, *, tiles: bool = False) -> str:
-    """Return the language, the operators of a dialect, idioms, and how to answer; all of it where there are tiles."""
-    parts = [_text("language").rstrip(), f"# Operators\n{_NOTATION}"]
-    shown = (operator for operator in dialect.operators if tiles or operator.generation == 1)
-    parts += [operator_text(operator, dialect, tiles=tiles) for operator in shown]
+def system_prompt(
+    structured: bool = False, dialect: Dialect = GENERATION_1, *, premises: frozenset[Premise] = frozenset()
+) -> str:
+    """Return the language, the operators of a dialect, idioms, and how to answer.
+
+    Of generation 2 there is what a task with these premises can use: others would pay for it.
+    """
+    later = Premise.LATER in premises
+    texts = [name for premise, name in _TEXTS.items() if premise in premises]
+    language = ["\n".join(_text(name).rstrip() for name in texts)] if texts else []
+    parts = [_text("language").rstrip(), *language, f"# Operators\n{_NOTATION}"]
+    shown = (each for each in dialect.operators if each.generation == 1 or each.premise in premises)
+    parts += [operator_text(operator, dialect, later=later) for operator in shown]
     parts += ["# Idioms", *map(_block, idiom_texts().values())]
     parts.append(_text("structured" if structured else "answer").rstrip())
     return "\n\n".join(parts)
@@ -93,16 +103,23 @@ def answer(impl: str, structured: bool = False) -> str:
     return f"```\n{impl_to_yaml(impl).rstrip()}\n```"
 
 
-def _has_tiles(text: str, dialect: Dialect) -> bool:
-    """Return whether types of a task have tiles, or it leaves something in memory: what needs the other operators."""
+def premises_of(text: str, dialect: Dialect = GENERATION_1) -> frozenset[Premise]:
+    """Return what of generation 2 a task has, by its types: none where it has neither tiles, nor sizes that only a run
+    knows, nor results in memory.
+    """
     spec = read_task(text, f"task{_SUFFIX}", dialect=dialect).spec
     if spec is None:
-        return False
-    elements: list[Element] = [port.type.element for port in (*spec.inputs, *spec.parameters)]
-    elements += [port.type.element for port in spec.outputs or ()]
-    elements += [element for fn in spec.fns for element in (fn.input, fn.output)]
-    parts = [part.element if isinstance(part, Buffer) else part for each in elements for part in components(each)]
-    return any(isinstance(part, Tile) for part in parts) or any(port.written for port in spec.parameters)
+        return frozenset()
+    ports = [port.type for port in (*spec.inputs, *spec.parameters)] + [port.type for port in spec.outputs or ()]
+    elements = [element for fn in spec.fns for element in (fn.input, fn.output)]
+    types: list[StreamType] = [*ports, *(StreamType(element, ()) for element in elements)]
+    parts = [part.element if isinstance(part, Buffer) else part for each in types for part in components(each.element)]
+    has_tiles = any(isinstance(part, Tile) for part in parts)
+    is_written = any(port.written for port in spec.parameters)
+    if not (has_tiles or is_written or any(each.is_open for each in types)):
+        return frozenset()
+    held = {Premise.LATER: True, Premise.TILES: has_tiles or spec.parameters, Premise.MEMORY: spec.parameters}
+    return frozenset(premise for premise, is_there in {**held, Premise.WRITTEN: is_written}.items() if is_there)
 
 
 def task_message(text: str) -> Message:
@@ -129,7 +146,7 @@ def proposer_messages(
         output_tokens: those that are kept for the answer.
         dialect: what the task sees of the language.
     """
-    head = Message("system", system_prompt(structured, dialect, tiles=_has_tiles(text, dialect)))
+    head = Message("system", system_prompt(structured, dialect, premises=premises_of(text, dialect)))
     question = task_message(text)
     room = None if context is None else (context - output_tokens) * _BYTES_A_TOKEN - _size((head, question))
     shown: list[Message] = []
@@ -159,7 +176,7 @@ def repair_message(stage: str, message: str) -> Message:
 def guardian_messages(program: str, *, structured: bool = False) -> list[Message]:
     """Return the prompt of a language-model guardian for one program."""
     how = _text("structured" if structured else "answer").rstrip()
-    system = _text("guardian").format(copy=operator_text(Copy, tiles=False), answer=how).rstrip()
+    system = _text("guardian").format(copy=operator_text(Copy, later=False), answer=how).rstrip()
     return [Message("system", system), Message("user", f"Make this program affine.\n\n{answer(program)}")]
 
 

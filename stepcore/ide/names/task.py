@@ -82,10 +82,11 @@ class TaskNames(Names):
             for item, name, span in self.tree.names
         ]  # fmt: skip
         found += [Reference(span, Binding(NameSpace.SIZE, name), False) for name, span in self.tree.sizes]
+        found += [Reference(span, Binding(NameSpace.WEIGHT, name), False) for name, span in self.tree.memories]
         return sorted(found, key=lambda item: item.span)
 
     def declared(self) -> list[Reference]:
-        """Return the declarations, and the sizes in types and shapes."""
+        """Return the declarations, the sizes in types and shapes, and the parameters that outputs name."""
         return self._declared
 
     # -- resolution ---------------------------------------------------------------------------------------
