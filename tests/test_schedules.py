@@ -16,6 +16,7 @@ from stepagents.cli.synth_function import FunctionOptions, run_functions
 from stepagents.schedules.deliver import delivered
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.search import ScheduleOptions, schedules
+from stepagents.schedules.sizes import divisors
 from stepagents.torchfn.checks import make_checks
 from stepagents.torchfn.dims import completed, partly
 from stepagents.torchfn.informed import informed
@@ -122,6 +123,22 @@ def leaky(x, decay):  # stepsmith: x[M, N], decay[N]
     return torch.stack(out)
 
 
+def convolved(x, w, b):  # stepsmith: x[B, K, M, N], w[2*K, K, 3, 3], b[2*K]
+    return F.relu(F.conv2d(x, w, b, stride=2, padding=1)) * 2
+
+
+def convolved_rows(x, w):  # stepsmith: x[B, K, N], w[M, K, 5]
+    return F.conv1d(torch.tanh(x), w, padding=3, dilation=2)
+
+
+def depthwise(x, w):  # stepsmith: x[B, K, M, N], w[K, 1, 3, 3]
+    return F.conv2d(x, w, padding=1, groups=x.shape[1]) + x
+
+
+def grouped(x, w, b):  # stepsmith: x[1, 2*K, M, N], w[2*K, K, 1, 3], b[2*K]
+    return F.conv2d(F.silu(x), w, b, stride=(1, 2), groups=2)
+
+
 def one_number(x):  # stepsmith: x[M, N]
     return torch.cumsum(x, 0)[-1, -1]
 
@@ -132,6 +149,7 @@ def sorted_rows(x):  # stepsmith: x[M, N]
 FAMILIES = (
     "product", "linear", "batched", "swiglu", "attention", "causal", "heads",
     "normed", "softmax", "layer_norm", "rotary", "gelu", "crossed", "distance", "row_sums", "largest", "gated", "leaky",
+    "convolved", "convolved_rows", "depthwise", "grouped",
 )  # fmt: skip
 PAPER = PRESETS["paper"]
 
@@ -196,6 +214,7 @@ def drawn(program: Tiled) -> ProgramSpec:
         ("swiglu", {"M": 64, "K": 256, "N": 512}, 1.5),
         ("crossed", {"M": 64, "N": 4096}, 1.5),
         ("gated", {"M": 128, "N": 512}, 1.8),
+        ("convolved_rows", {"B": 16, "K": 64, "N": 256, "M": 64}, 2.0),
     ],
 )
 def test_the_best_schedule_is_near_the_bound(source: Path, name: str, sizes: dict[str, int], most: float) -> None:
@@ -226,3 +245,31 @@ def test_what_has_no_tiles_is_told_with_the_way_out(source: Path, capsys: pytest
     line = SOURCE.splitlines().index("    return torch.cumsum(x * 2, -1)") + 1
     assert f"functions.py:{line}: cumsum: cumsum has no form over tiles yet; --emit scalar writes" in shown
     assert "its result is one number, and no total of a tensor" in shown
+
+
+def test_tiles_come_first_and_what_has_none_says_why(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = job(source, "softmax", emit="auto", dims={"M": 32, "N": 32})
+    assert [program["form"] for program in found["programs"]] == ["tiled"]
+    other = job(source, "sorted_rows", emit="auto", dims={"M": 4, "N": 8})
+    line = SOURCE.splitlines().index("    return torch.cumsum(x * 2, -1)") + 1
+    why = f"a program of single numbers, as there is none over tiles: line {line}: cumsum has no form over tiles yet"
+    assert other["solved"] and {program.get("form", "scalar") for program in other["programs"]} == {"scalar"}
+    assert why in other["notes"]
+    assert run_functions([f"{source}::sorted_rows"], FunctionOptions(emit="auto", dims={"M": 4, "N": 8})) == 0
+    assert f"note: {why}" in capsys.readouterr().err
+
+
+def test_sizes_that_nobody_gave_make_no_tensor_too_large(source: Path) -> None:
+    for name, most in (("softmax", 256), ("convolved", 32)):
+        found = job(source, name, emit="tiled")
+        assert found["solved"], found["reason"]
+        assert max(found["programs"][0]["sizes"].values()) == most
+        assert any(note.startswith("nobody gave sizes: ") for note in found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(1000, [25, 50, 125, 250, 500]), (1024, [16, 32, 64, 128, 256, 512]), (1009, [1]), (37, [37])],
+)
+def test_tiles_divide_any_size(size: int, expected: list[int]) -> None:
+    assert divisors(size, 16, 512) == expected

@@ -317,8 +317,8 @@ export interface SizesOrder {
  * One verified program and what it costs, at the `sizes`; of one for a function its whole file, too (`text`).
  *
  * `layout` says in words how its values stream, `layers` of how many a network consists. `traffic_ratio` is
- * off-chip traffic over the compulsory: each input and output once. In an editor `timing` says what it takes on the
- * chip, `cycles` where it comes to its end.
+ * off-chip traffic over the compulsory: each input and output once. `form` is that of its elements, single numbers
+ * or tiles. In an editor `timing` says what it takes on the chip, `cycles` where it comes to its end.
  */
 export interface Solution {
   readonly impl: string;
@@ -336,6 +336,7 @@ export interface Solution {
   readonly distinct_layers?: number;
   readonly cycles?: number;
   readonly timing?: string;
+  readonly form?: "scalar" | "tiled";
 }
 
 /** Argument of `stepsmith.server.stopWriting`: the number of an order; without one, all are stopped. */
@@ -351,7 +352,7 @@ export interface Stopped {
 
 /** Argument of `stepsmith.server.synthesize`; `apply` has the server create the file of the best program. */
 export interface SynthesizeOrder extends SizesOrder, WritingOptions {
-  readonly emit?: "python" | "task" | "tiled";
+  readonly emit?: "auto" | "python" | "task" | "tiled";
   readonly apply?: boolean;
 }
 

@@ -7,9 +7,10 @@ from typing import Final, Literal, TypeAlias
 
 AffineRule: TypeAlias = Literal["strict", "paper"]
 TimingEngine: TypeAlias = Literal["exact", "fluid"]
-Emit: TypeAlias = Literal["python", "task", "tiled"]
+Emit: TypeAlias = Literal["auto", "python", "task", "tiled"]
+ProgramForm: TypeAlias = Literal["scalar", "tiled"]
 SUFFIXES: Final[Mapping[Emit, str]] = {  # of files written for a function
-    "python": ".step.py", "task": ".step.yaml", "tiled": ".step.py",
+    "auto": ".step.py", "python": ".step.py", "task": ".step.yaml", "tiled": ".step.py",
 }  # fmt: skip
 SimulatorAction: TypeAlias = Literal["install", "select", "log"]
 FigureMark: TypeAlias = Literal["", "program", "bottleneck", "waiting"]

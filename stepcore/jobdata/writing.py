@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Final, TypeAlias
 
-from stepcore.jobdata.choices import Emit
+from stepcore.jobdata.choices import Emit, ProgramForm
 from stepcore.jobdata.failures import Finding
 from stepcore.jobdata.kinds import JobKind
 from stepcore.records import Record
@@ -37,8 +37,8 @@ class Solution(Record):
     """One verified program and what it costs, at the ``sizes``; of one for a function its whole file, too (``text``).
 
     ``layout`` says in words how its values stream, ``layers`` of how many a network consists. ``traffic_ratio`` is
-    off-chip traffic over the compulsory: each input and output once. In an editor ``timing`` says what it takes on the
-    chip, ``cycles`` where it comes to its end.
+    off-chip traffic over the compulsory: each input and output once. ``form`` is that of its elements, single numbers
+    or tiles. In an editor ``timing`` says what it takes on the chip, ``cycles`` where it comes to its end.
     """
 
     impl: str
@@ -56,6 +56,7 @@ class Solution(Record):
     distinct_layers: int | None = None
     cycles: int | None = None
     timing: str | None = None
+    form: ProgramForm = "scalar"
 
 
 class AnswerParts(Record):
@@ -144,7 +145,8 @@ class FunctionRequest(SizesRequest, WritingOptions, kw_only=True):
     """A function of which programs are wanted, in ``folder``; ``seconds`` are for others than the lowering.
 
     ``proposer`` is one of :data:`stepcore.jobs.proposers.FOR_FUNCTIONS`. ``impls`` are programs that ``writer`` wrote
-    for the result's ``task``, ``experiences`` teach a search.
+    for the result's ``task``, ``experiences`` teach a search. With ``emit`` ``auto`` the lowering writes a program over
+    tiles where there is one, else one of single numbers.
     """
 
     emit: Emit = "python"

@@ -29,6 +29,7 @@ Ask: TypeAlias = Callable[[Sequence[Order], Sequence[Experience]], Iterable[Samp
 class Emit(StrEnum):
     """What a program for a function is written as."""
 
+    AUTO = "auto"
     SCALAR = "scalar"
     PYTHON = "python"
     TASK = "task"
@@ -36,7 +37,7 @@ class Emit(StrEnum):
 
     @property
     def order(self) -> FileForm:
-        """What a job is asked for: a scalar program is what a Python file holds unless tiles are asked for."""
+        """What a job is asked for: a scalar program is what is called a Python file there."""
         return "python" if self is Emit.SCALAR else self.value  # type: ignore[return-value]
 
 
@@ -61,8 +62,9 @@ EmitOption = Annotated[
     Emit,
     typer.Option(
         "--emit",
-        help="With FILE.py::FUNCTION: a Python program of single numbers (scalar, or python), the same as a task file "
-        "(task), or a Python program over tiles, the fewest cycles of many schedules (tiled).",
+        help="With FILE.py::FUNCTION: a Python program over tiles, the fewest cycles of many schedules (tiled), one of "
+        "single numbers (scalar, or python), which is easier to read and takes more functions, the same as a task file "
+        "(task), or over tiles where there is such a program, else of single numbers (auto).",
     ),
 ]
 ExplainOption = Annotated[
@@ -127,7 +129,7 @@ def _asked(arguments: Sequence[str], options: FunctionOptions, learning: Learnin
     from stepagents.cli.synth_function import Answers, function_rows
 
     orders: list[Order] = []
-    for row in function_rows(arguments, replace(options, proposer=LOWER)):
+    for row in function_rows(arguments, replace(options, proposer=LOWER, emit="python")):
         if row.found is not None and row.found.task:
             seconds = options.budget or o.MODEL_SECONDS
             found = row.found

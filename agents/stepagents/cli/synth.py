@@ -67,7 +67,7 @@ def synth(
     ] = None,
     inputs: f.InputOption = None,
     dims: f.DimsOption = None,
-    emit: f.EmitOption = f.Emit.PYTHON,
+    emit: f.EmitOption = f.Emit.AUTO,
     explain: f.ExplainOption = False,
     executor: o.ExecutorOption = o.ExecutorName.LOCAL,
     ray_address: o.RayAddressOption = None,

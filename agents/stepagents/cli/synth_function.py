@@ -138,6 +138,7 @@ class FunctionRow:
             "accepted": len(self.programs),
             "outcomes": {},
             "reason": self.problem or getattr(found, "reason", ""),
+            "form": getattr(best, "form", None),
             **{name: getattr(best, name, None) for name in _COSTS},
             "peak_bytes": getattr(found, "peak_bytes", None),
             "cpu_seconds": getattr(found, "cpu_seconds", None),

@@ -16,7 +16,7 @@ import torch
 
 from stepagents.jobs.composing import compose
 from stepagents.jobs.sizes import folder_of, unsettled
-from stepagents.jobs.tiled import TiledOrder, tiled_result
+from stepagents.jobs.tiled import TiledOrder, instead_of_tiles, tiled_result
 from stepagents.lower.layouts import ConstantTooLarge
 from stepagents.lower.normalise import Unlowered
 from stepagents.lower.search import Lowering, LoweringOptions, VerifiedProgram, lower
@@ -78,6 +78,14 @@ class _Deep(Exception):
         self.written = written
 
 
+class _OverTiles(Exception):
+    """A function that has a program over tiles: ``result`` is what came of it."""
+
+    def __init__(self, result: FunctionResult) -> None:
+        super().__init__(result.name)
+        self.result = result
+
+
 class _Job:
     def __init__(self, request: FunctionRequest, context: Context) -> None:
         self._request = request
@@ -89,6 +97,7 @@ class _Job:
         self._target: Target = find_target(request.path, request.text, request.selector)
         self._told = partly(self._target, request.inputs, request.dims)
         self._remark = ""
+        self._instead = ""  # why there is no program over tiles, where one was looked for
         self._inferred: SizesProposal | None = None
         self._checked_at: list[dict[str, int]] = []
         self._seed = _SEED if request.seed is None else request.seed
@@ -105,6 +114,8 @@ class _Job:
             description, traced, found = self._typed(description)
         except _Deep as deep:
             return self._deep(deep)
+        except _OverTiles as tiled:
+            return tiled.result
         if not found.candidates and traced.bound.keys() == traced.dims.keys() and traced.dims:
             # What symbols stand in the way of may be possible at the sizes that the user gave.
             fixed, other = self._at_fixed_sizes(description, traced, rolled=has_loops(traced))
@@ -124,9 +135,13 @@ class _Job:
         self._tell("trace")
         traced = trace(self._target, description, self._guard)
         traced = informed(traced, self._checks(traced))
-        tiled = TiledOrder(traced, self._target, self._folder, self._request, self._tell, self._seed)
+        return self._over_tiles(traced)
+
+    def _over_tiles(self, traced: TracedFunction) -> FunctionResult:
+        """Return the program over tiles of a traced function, or why there is none."""
+        order = TiledOrder(traced, self._target, self._folder, self._tell, self._seed)
         with self._guard.quiet():
-            found = tiled_result(tiled)
+            found = tiled_result(order)
         inferred = None if self._inferred is None else self._inferred.record()
         return replace(found, seconds=perf_counter() - self._start, inferred=inferred)
 
@@ -222,7 +237,7 @@ class _Job:
     def _network(self, traced: TracedFunction, known: Known | None = None) -> FunctionResult:
         """Return what came of a function as a composition of layers; ``known`` are layers that were lowered."""
         traced = replace(traced, seed=self._seed)
-        if self._request.emit != "python":
+        if self._request.emit == "task":
             reason = (
                 "a task file holds one program, and this is a network of several layers; write it as a Python file "
                 "(without --emit task), of which `stepsmith convert FILE::LAYER` makes a task for each layer"
@@ -273,6 +288,16 @@ class _Job:
             return make_checks(traced, self._seed)
 
     def _lowered(self, traced: TracedFunction, checks: Checks) -> Lowering:
+        """Lower to single numbers, where the order is not one for tiles first, or the function has none.
+
+        Raises:
+            _OverTiles: it has, and the order is.
+        """
+        if self._request.emit == "auto" and self._takes_networks() and not self._instead:
+            tiled = self._over_tiles(traced)
+            if tiled.solved:
+                raise _OverTiles(tiled)
+            self._instead = instead_of_tiles(tiled)
         with self._guard.quiet():
             self._tell("lower")
             self._checked_at = [dict(data.sizes) for data in checks.data]
@@ -319,6 +344,7 @@ class _Job:
         reasons = list(dict.fromkeys(reasons))
         if self._inferred is not None:
             traced = replace(traced, notes=(f"sizes: {self._inferred.sources}", *traced.notes))
+        notes.append(self._instead)
         return FunctionResult(
             name=traced.name,
             path=self._target.path,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Final
 
@@ -22,23 +23,25 @@ from stepcore.chips.keys import HardwareError
 from stepcore.conversion.to_python import ConvertError
 from stepcore.jobdata.choices import SUFFIXES
 from stepcore.jobdata.failures import Finding
-from stepcore.jobdata.writing import FunctionRequest, FunctionResult
+from stepcore.jobdata.writing import FunctionResult
 from stepcore.records import Record
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.timing.hardware import PRESETS, Hardware
 
-_SIZE: Final = 256  # of a dimension that nobody gave a size
+_SIZE: Final = 256  # of a dimension that nobody gave a size, where no tensor becomes too large by it
+_LEAST: Final = 16
+_NUMBERS: Final = 1 << 22  # of such a tensor
 _TRIES: Final = 3  # programs that are verified until one is right
+_NONE: Final = "no program over tiles: "
 _ADVICE: Final = "--emit scalar writes a program of single numbers"
 
 
 class TiledOrder(Record):
-    """What is wanted: the function, where its file goes, and who hears how far it is."""
+    """What is wanted: the function, where its file goes, who hears how far it is, and the seed of its data."""
 
     traced: TracedFunction
     target: Target
     folder: Path
-    request: FunctionRequest
     tell: Callable[[str, int], None]
     seed: int
 
@@ -51,7 +54,10 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
     chip = _chip(order.folder / "file")
     options = ScheduleOptions(chip, chip.onchip.capacity or CAPACITY, _TRIES)
     tell = partial(order.tell, "lower")
-    found = ragged_schedules(traced, options, tell) or schedules(traced, options, tell)
+    try:
+        found = ragged_schedules(traced, options, tell) or schedules(traced, options, tell)
+    except (ArithmeticError, AssertionError, LookupError, RuntimeError, ValueError) as error:
+        found = TiledLowering(reason=f"a defect of Stepsmith: {type(error).__name__}: {error}")
     faults: list[str] = []
     for program in found.programs:
         order.tell("write", found.tried)
@@ -69,8 +75,16 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
 def _sizes(traced: TracedFunction) -> tuple[dict[str, int], list[str]]:
     """Return a size for each symbol, and the symbols that nobody gave one."""
     assumed = [name for name in traced.dims if name not in traced.bound]
-    chosen = {name: -(-_SIZE // traced.multiples.get(name, 1)) * traced.multiples.get(name, 1) for name in assumed}
-    return {name: traced.bound.get(name) or chosen[name] for name in traced.dims}, assumed
+    tensors = [item.dims for item in traced.inputs] + [output.dims for output in traced.outputs]
+    size = _SIZE
+    while True:
+        steps = {name: traced.multiples.get(name, 1) for name in assumed}
+        chosen = {name: -(-size // step) * step for name, step in steps.items()}
+        sizes = {name: traced.bound.get(name) or chosen[name] for name in traced.dims}
+        most = max((prod(dim.bind(sizes) for dim in dims) for dims in tensors), default=0)
+        if most <= _NUMBERS or size <= _LEAST or not assumed:
+            return sizes, assumed
+        size //= 2
 
 
 def _chip(near: Path) -> Hardware:
@@ -97,6 +111,7 @@ def _solved(
         program.impl, len(program.checked.graph.nodes), program.metrics, dict(program.spec.defaults),
         text=file.text, layout=program.schedule, proposer="lower",
     )  # fmt: skip
+    best = replace(best, form="tiled")
     return replace(
         _result(order, found, traced),
         solved=True,
@@ -112,7 +127,9 @@ def _notes(program: Tiled, file: Delivered, assumed: Sequence[str]) -> list[str]
     if steps:
         notes.append(f"the program holds for {', '.join(steps)}")
     if assumed:
-        notes.append(f"nobody gave a size for {', '.join(assumed)}: {_SIZE} was taken; --dims gives another")
+        sizes = dict(program.spec.defaults)
+        taken = ", ".join(f"{name}={sizes[name]}" for name in assumed if name in sizes)
+        notes.append(f"nobody gave sizes: {taken} were taken; --dims gives others")
     if not file.is_whole:
         at = "; ".join(", ".join(f"{name}={size}" for name, size in sizes.items()) for sizes in file.verified)
         notes.append(f"verified at {at}: a run at its own sizes would take too long")
@@ -120,13 +137,20 @@ def _notes(program: Tiled, file: Delivered, assumed: Sequence[str]) -> list[str]
 
 
 def _unsolved(order: TiledOrder, found: TiledLowering, traced: TracedFunction, faults: Sequence[str]) -> FunctionResult:
-    reason = "; ".join(faults[:_TRIES]) or f"no program over tiles: {found.reason}; {_ADVICE}"
+    reason = "; ".join(faults[:_TRIES]) or f"{_NONE}{found.reason}; {_ADVICE}"
     unsupported: tuple[Finding, ...] = ()
     if not faults and found.line is not None:
         line, what = found.line, found.operation
         place = Finding(NO_LOWERING, found.reason, order.target.path, line, 1, _ADVICE, what)
         unsupported = (place.at_code(order.target.text),)
     return replace(_result(order, found, traced), reason=reason, unsupported=unsupported)
+
+
+def instead_of_tiles(found: FunctionResult) -> str:
+    """Return one sentence about a program of single numbers: why it is none over tiles."""
+    place = f"line {found.unsupported[0].line}: " if found.unsupported else ""
+    reason = found.reason.removesuffix(f"; {_ADVICE}").removeprefix(_NONE)
+    return f"a program of single numbers, as there is none over tiles: {place}{reason}"
 
 
 def _result(order: TiledOrder, found: TiledLowering, traced: TracedFunction) -> FunctionResult:

@@ -109,9 +109,10 @@ def python_text(traced: TracedFunction, target: Target, program: Tiled, folder: 
     ranks = {item.name: len(item.dims) for item in traced.inputs}
     memories = [port.name for port in program.spec.parameters]
     given = [*(port.name for port in program.spec.inputs), *memories]
-    rows = [name for name in memories if ranks.get(name) == 1]
+    reshaped = {name: ".reshape(-1)" for name in memories if ranks.get(name) == 1}
+    reshaped |= {name: view.method for name, view in program.views.items()}
     rank = len(traced.outputs[0].dims)
     shaped = "" if rank > 1 else f".reshape(1, {'-1' if rank else 1})"  # one row, as it lies in memory
-    own = own_reference(traced, target, given, folder, rows, shaped)
+    own = own_reference(traced, target, given, folder, reshaped, shaped)
     impl = commented(target, Emitted(program.spec, program.impl), margin=4)
     return spec_to_python(program.spec, impl, own=own)

@@ -54,7 +54,7 @@ def write_rows(writer: Writer, plan: Scheduled) -> None:
     unit = unit_of(writer, plan.outer, lanes, body, body.inputs, plan.result)
     writer.said(plan.result.node)
     call = writer.mapped("rows", body, plan.result, result, unit)
-    _store(writer, plan, f"{call}.apply({tuple_text([each.text() for each in streams])})", lanes)
+    store(writer, plan, f"{call}.apply({tuple_text([each.text() for each in streams])})", lanes)
 
 
 def write_product(writer: Writer, plan: Scheduled) -> None:
@@ -303,7 +303,7 @@ def _finished(
         unit = unit_of(writer, loops, lanes, body, others, plan.result)
         writer.said(plan.result.node)
         text = f"{writer.mapped('finish', body, plan.result, result, unit)}.apply({tuple_text(streams)})"
-    _store(writer, plan, text, lanes)
+    store(writer, plan, text, lanes)
 
 
 def _finish_online(writer: Writer, plan: Scheduled, state: STuple, stream: str, lanes: Lanes) -> None:
@@ -312,10 +312,10 @@ def _finish_online(writer: Writer, plan: Scheduled, state: STuple, stream: str, 
     unit = UnitCost(lane_count(lanes), writer.rounds_of(plan.outer), numbers, (), 4 * numbers)
     body, tile = "return [input[2] / input[1]]", writer.tile_type(plan.result)
     call = writer.function("finish", state, tile, body, unit)
-    _store(writer, plan, f"step.Map({call.format('')}).apply({stream})", lanes)
+    store(writer, plan, f"step.Map({call.format('')}).apply({stream})", lanes)
 
 
-def _store(writer: Writer, plan: Scheduled, text: str, lanes: Lanes) -> None:
+def store(writer: Writer, plan: Scheduled, text: str, lanes: Lanes) -> None:
     """Write the stores of all lanes: each lane's tiles lie one behind the other.
 
     Raises:

@@ -90,13 +90,17 @@ class Blocks:
         self.sizes = sizes
         self.bound = bound
 
+    def dims(self, node: Node) -> tuple[Dim, ...]:
+        """Return the sizes of a tensor as its memory has them."""
+        return shape_of(node)
+
     def tile(self, part: TilePart) -> tuple[Dim, Dim]:
         """Return the rows and columns of a part's tile.
 
         Raises:
             NoSchedule: a dimension that no tile has is wanted whole.
         """
-        dims = shape_of(part.node)
+        dims = self.dims(part.node)
         for size, label in zip(dims[:-2], part.outer, strict=True):
             if label == WHOLE and size != 1:
                 raise NoSchedule("a block of it would have more than two dimensions", part.node)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepagents.schedules.costs import ScheduleCosts
 from stepagents.schedules.parts import NoSchedule
-from stepagents.schedules.writer import Writer
+from stepagents.schedules.writer import MemoryView, Writer
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.costs.metrics import Metrics, measure
 from stepcore.findings.diagnostics import Severity
@@ -33,7 +33,7 @@ class Tiled:
     """One program of a schedule. ``multiples`` are what each size has to be a multiple of; ``cycles`` once timed.
 
     ``least`` are the smallest sizes to verify it at, where those are not the multiples; ``bounded`` the sizes that
-    whole numbers of an input do not exceed.
+    whole numbers of an input do not exceed; ``views`` tensors whose memory has other sizes.
     """
 
     spec: ProgramSpec
@@ -45,6 +45,7 @@ class Tiled:
     cycles: int | None = None
     least: Mapping[str, int] = field(default_factory=dict)
     bounded: Mapping[str, Dim] = field(default_factory=dict)
+    views: Mapping[str, MemoryView] = field(default_factory=dict)
 
     @cached_property
     def checked(self) -> Checked:
@@ -72,8 +73,9 @@ def tiled(
 ) -> Tiled:
     """Return what ``writer`` has written as a program."""
     impl = writer.text(writer.costs.dispatch(chip))
-    spec = program_spec(traced, impl, writer.fns, (memory, result), bound)
-    return Tiled(spec, impl, writer.costs, schedule, dict(writer.divisors), _estimated(writer))
+    spec = program_spec(traced, impl, writer.fns, (memory, result), bound, views=writer.views)
+    divisors, kept = dict(writer.divisors), _estimated(writer)
+    return Tiled(spec, impl, writer.costs, schedule, divisors, kept, views=writer.views)
 
 
 def program_spec(
@@ -83,13 +85,16 @@ def program_spec(
     result: tuple[str, tuple[Dim, ...]],
     bound: Mapping[str, int],
     inputs: tuple[Port, ...] = (),
+    views: Mapping[str, MemoryView] | None = None,
 ) -> ProgramSpec:
     """Return the specification of a program that reads tensors of ``traced`` off chip and ``inputs`` as streams.
 
-    ``result`` are the name of the memory that it writes, and its sizes, outermost first.
+    ``result`` are the name of the memory that it writes, and its sizes, outermost first; ``views`` tensors whose memory
+    has other sizes.
     """
     read = {item.name for item in traced.inputs if f"tensor={item.name}," in impl}
-    ports = [_port(item) for item in traced.inputs if item.name in read]
+    seen = {name: view.dims for name, view in (views or {}).items()}
+    ports = [_port(item, seen.get(item.name, item.dims)) for item in traced.inputs if item.name in read]
     memory, dims = result
     out = _memory_type(dims)
     symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bound)))
@@ -106,9 +111,9 @@ def program_spec(
     )
 
 
-def _port(item: TracedInput) -> Port:
+def _port(item: TracedInput, dims: tuple[Dim, ...]) -> Port:
     """Return a tensor of the user's as a parameter; whole numbers are drawn below what the checks found out."""
-    memory = _memory_type(item.dims, item.dtype)
+    memory = _memory_type(dims, item.dtype)
     if item.dtype != "fp32":
         return Port(item.name, memory, maximum=None if item.below is None else item.below - 1)
     return Port(item.name, memory, None if item.data_gen == _NORMAL else item.data_gen)

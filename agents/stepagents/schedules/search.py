@@ -11,11 +11,20 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
+from stepagents.schedules.convolution import (
+    convolution_points,
+    is_convolution,
+    write_convolution,
+)
+from stepagents.schedules.convolution import (
+    labels_of as plane_labels,
+)
 from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.forms import Scheduled, write_chain, write_product, write_rows
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, tiled
 from stepagents.schedules.scans import is_recurrence, write_scan
+from stepagents.schedules.sizes import divisors
 from stepagents.schedules.tile_ops import PRODUCTS, TileBody, at_products, factors
 from stepagents.schedules.totals import is_total, labels_of, operand, write_totals
 from stepagents.schedules.writer import Loops, ProgramLane, Writer
@@ -43,6 +52,7 @@ _STEPS: Final = 20_000_000  # of units, in one timing
 _NAMES: Final = {"r": "TM", "c": "TN", "k": "TK", "f": "TF", "t": "TT"}
 _FORMS: Final = {
     "rows": write_rows,
+    "convolution": write_convolution,
     "product": write_product,
     "chain": write_chain,
     "totals": write_totals,
@@ -95,13 +105,14 @@ def schedules(
     found = TiledLowering()
     try:
         space = _Space(traced, options)
+        points = list(space.points())
     except NoSchedule as error:
         return refused(found, error)
     ranked: list[tuple[int, int, Tiled]] = []
     problems: list[str] = []
     seen: set[str] = set()
     last = NoSchedule("no tile sizes fit its sizes and the memory on chip")
-    for point in space.points():
+    for point in points:
         found.tried += 1
         try:
             program = space.written(point)
@@ -163,7 +174,7 @@ def _timed(
             problems.append(str(error))
             continue
         kept = measure(checked.spec, checked.typed).on_chip.value
-        if kept is None or kept > options.capacity:
+        if kept is not None and kept > options.capacity:  # else the closed form has to do
             problems.append(f"its tiles need {kept} bytes on chip, of {options.capacity}")
             continue
         try:
@@ -213,6 +224,11 @@ class _Space:
         if len(self._dims) == 2 and any(is_recurrence(node) for node in self._behind()):
             yield from self._scan_points()
             return
+        convolved = next(filter(is_convolution, self._behind()), None)
+        if convolved is not None:
+            for blocks, lanes in convolution_points(convolved, self._bound, _MOST_LANES):
+                yield Schedule("convolution", blocks, lanes)
+            return
         products = self._products() if len(self._dims) > 1 else []
         if products:
             yield from self._product_points(products[0])
@@ -255,7 +271,7 @@ class _Space:
         blocks = Blocks(sizes, self._bound)
         names = {label: _NAMES[label] for label in texts}
         writer = Writer(blocks, lanes, taken, names, self._options.chip.memory.burst, self._anchor)
-        labels = self._labels(sizes)
+        labels = plane_labels(len(self._dims)) if point.form == "convolution" else self._labels(sizes)
         folded = None
         if point.folded:
             folded = self._folded(point.folded, labels)
@@ -278,6 +294,8 @@ class _Space:
     def _outer(self, point: Schedule, labels: tuple[str, ...]) -> Loops:
         dims = self._looped
         loops: list[tuple[str, Dim]] = []
+        if point.form == "convolution":
+            return [("c", dims[1]), ("b", dims[0])]
         if point.form == "totals":
             labels = labels_of(len(dims))
         if labels[-1] == "c" and point.form != "chain":
@@ -323,7 +341,7 @@ class _Space:
         if len(self._looped) > 2:
             places.insert(0, ("b", prod(self._looped[:-2], start=Dim.of(1))))
         for label, dim in places:
-            for count in _halves(self._size(dim), 1, most):
+            for count in divisors(self._size(dim), 1, most):
                 yield ProgramLane(label, count)
 
     @property
@@ -342,14 +360,14 @@ class _Space:
         rows = self._size(self._rows)
         for lane in self._lane_choices():
             own = rows // lane.count if lane.label == "r" else rows
-            for tile in _halves(own, 1, 4096):
+            for tile in divisors(own, 1, 4096):
                 yield Schedule(form, {"r": tile}, (lane,))
 
     def _scan_points(self) -> Iterator[Schedule]:
         rows, columns = (self._size(dim) for dim in self._dims)
-        for across in _halves(columns, 1, _MOST_LANES):
-            for wide in _halves(columns // across, 16, 128):
-                for tall in _halves(rows, 16, 1024):
+        for across in divisors(columns, 1, _MOST_LANES):
+            for wide in divisors(columns // across, 16, 128):
+                for tall in divisors(rows, 16, 1024):
                     yield Schedule("scan", {"t": tall, "c": wide}, (ProgramLane("c", across),))
 
     def _product_points(self, product: Node) -> Iterator[Schedule]:
@@ -357,10 +375,10 @@ class _Space:
         depth = self._size(shape_of(product.args[-2])[-1])  # type: ignore[arg-type]
         for lane in self._lane_choices():
             own = rows // lane.count if lane.label == "r" else rows
-            for across in _enough(_halves(columns, 1, _MOST_LANES // lane.count), lane.count):
+            for across in _enough(divisors(columns, 1, _MOST_LANES // lane.count), lane.count):
                 lanes = (lane, ProgramLane("c", across))
-                for tile in _halves(own, 1 if own < 16 else 16, 512):
-                    for wide in _halves(columns // across, 16, 512):
+                for tile in divisors(own, 1 if own < 16 else 16, 512):
+                    for wide in divisors(columns // across, 16, 512):
                         yield from self._product_tiles(lanes, {"r": tile, "c": wide}, depth)
 
     def _product_tiles(self, lanes: tuple[ProgramLane, ...], tiles: dict[str, int], depth: int) -> Iterator[Schedule]:
@@ -378,28 +396,14 @@ class _Space:
         for lane in self._lane_choices():
             own = rows // lane.count if lane.label == "r" else rows
             most = min(16, _MOST_LANES // lane.count)
-            for across in _halves(columns, 1, most):
-                for dealt in _enough(_halves(between, 1, most), lane.count * across):
+            for across in divisors(columns, 1, most):
+                for dealt in _enough(divisors(between, 1, most), lane.count * across):
                     lanes = (lane, ProgramLane("c", across), ProgramLane("f", dealt, dealt=True))
-                    for tile in _halves(own, 1 if own < 16 else 16, 128):
-                        for wide in _halves(between // dealt, 16, 256):
+                    for tile in divisors(own, 1 if own < 16 else 16, 128):
+                        for wide in divisors(between // dealt, 16, 256):
                             yield Schedule("chain", {"r": tile, "f": wide}, lanes, "f")
 
 
 def _enough(counts: list[int], others: int) -> list[int]:
     """Return those counts of lanes with which there are enough together with ``others``, at least the greatest."""
     return [each for each in counts if each * others >= _LEAST_LANES] or counts[-1:]
-
-
-def _halves(size: int, least: int, most: int) -> list[int]:
-    """Return the divisors of ``size`` that are powers of 2, or ``size`` halved again and again, within bounds."""
-    found = {size}
-    while size % 2 == 0:
-        size //= 2
-        found.add(size)
-    whole = max(found)
-    power = 1
-    while whole % power == 0:
-        found.add(power)
-        power *= 2
-    return sorted(each for each in found if min(least, whole) <= each <= most)

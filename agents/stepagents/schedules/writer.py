@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
-from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, scalar_of, shape_of
+from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, scalar_of
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.traced.graph import line_of, size_text
 from stepcore.fn.decl import CodeBlock, FnDecl
@@ -30,6 +30,13 @@ _INDEX: Final = {"b": "i", "r": "i", "c": "j", "f": "h"}  # the names of lanes' 
 POSITION: Final = Scalar("int64")
 _ONE: Final = Tile("fp32", (1, 1))
 _BW: Final = "bw=@"  # what stands for the FLOPs per cycle of a unit until all are known
+
+
+class MemoryView(Record):
+    """A tensor whose memory has other sizes: ``dims``, and what makes the tensor of the memory, as a method call."""
+
+    dims: tuple[Dim, ...]
+    method: str
 
 
 class ProgramLane(Record):
@@ -94,6 +101,7 @@ class Writer:
     fns: list[FnDecl] = field(default_factory=list)
     costs: ScheduleCosts = field(default_factory=ScheduleCosts)
     divisors: dict[str, int] = field(default_factory=dict)  # what must divide a size, by its text
+    views: dict[str, MemoryView] = field(default_factory=dict)  # of tensors whose memory has other sizes
     _said: set[int] = field(default_factory=set)
     _counts: dict[str, str] = field(default_factory=dict)
 
@@ -111,10 +119,14 @@ class Writer:
         size = node_dim.bind(self.blocks.bound)
         if size % step:
             raise NoSchedule(f"{step} does not divide {node_dim} = {size}")
-        if node_dim.constant is None:
-            text = str(node_dim)
-            self.divisors[text] = lcm(self.divisors.get(text, 1), step)
+        self.divide(node_dim, step)
         return size // step if self.blocks.sizes[label].constant is not None else 1
+
+    def divide(self, size: Dim, step: int) -> None:
+        """Note that ``step`` must divide a size."""
+        if size.constant is None:
+            text = str(size)
+            self.divisors[text] = lcm(self.divisors.get(text, 1), step)
 
     def _lane_count(self, label: str) -> int:
         return self.lanes[label].count if label in self.lanes else 1
@@ -257,7 +269,7 @@ class Writer:
             stride = self.stride(part, lane.label)
             run = [self._counts[lane.label]] if lane.label in looped and not lane.dealt else []
             if lane.label not in looped:
-                self.rounds(lane.label, shape_of(part.node)[part.labels.index(lane.label)])
+                self.rounds(lane.label, self.blocks.dims(part.node)[part.labels.index(lane.label)])
             terms.append(_times(lane.index, *run, stride))
         return " + ".join(term for term in terms if term != "0")
 
@@ -290,7 +302,7 @@ class Writer:
         """
         if label not in part.labels:
             return "0"
-        dims = shape_of(part.node)
+        dims = self.blocks.dims(part.node)
         first = part.labels.index(label)
         last = len(part.labels) - 1 - tuple(reversed(part.labels)).index(label)
         if any(part.labels[place] != label and dims[place] != 1 for place in range(first, last)):

@@ -234,6 +234,29 @@ def _cat(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor((*first[:place], total, *first[place + 1 :]), _common_dtype(tensors))
 
 
+def _unfold(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
+    """Windows of the last two dimensions as columns (``torch.nn.functional.unfold``); those of a method are unknown."""
+    value, kernel = args[0], _argument(args, kwargs, 1, "kernel_size")
+    if not isinstance(kernel, list | tuple) or value.shape is None or len(value.shape) not in (3, 4):
+        s.count(None)
+        return None
+    options = [_argument(args, kwargs, 2 + place, name) for place, name in enumerate(("dilation", "padding", "stride"))]
+    given = [_both(option, default) for option, default in zip(options, (1, 0, 1), strict=True)]
+    *lead, channels, height, width = value.shape
+    places, taps = Dim.of(1), Dim.of(1)
+    for size, tap, dilation, padding, stride in zip((height, width), kernel, *given, strict=True):
+        places = places * ((size + padding * 2 - dilation * (tap - 1) - 1) // stride + 1)
+        taps = taps * tap
+    return AbstractTensor((*lead, channels * taps, places), value.dtype)
+
+
+def _both(given: Any, default: int) -> list[Any]:
+    """Return a number for each of two dimensions, where one may stand for both."""
+    if isinstance(given, list | tuple):
+        return list(given)
+    return [Dim.of(default) if given is None else given] * 2
+
+
 def _common_dtype(tensors: Sequence[AbstractTensor]) -> str | None:
     dtypes = {tensor.dtype for tensor in tensors}
     return dtypes.pop() if len(dtypes) == 1 else None
@@ -345,7 +368,8 @@ RULES: Final[dict[str, Callable[[Inferring, Sequence[Any], Kwargs], Any]]] = {
     "transpose": _transpose, "swapaxes": _transpose, "swapdims": _transpose, "t": _t, "permute": _permute,
     "unsqueeze": _unsqueeze, "squeeze": _squeeze, "reshape": _reshape, "view": _reshape, "flatten": _flatten,
     "expand": _expand, "broadcast_to": _expand, "repeat": _repeat, "stack": _stack, "cat": _cat, "concat": _cat,
-    "concatenate": _cat, "chunk": _chunk, "topk": _topk, "sort": _sort, "one_hot": _one_hot, "outer": _outer,
+    "concatenate": _cat, "unfold": _unfold,
+    "chunk": _chunk, "topk": _topk, "sort": _sort, "one_hot": _one_hot, "outer": _outer,
     "dot": _dot, "linear": _linear, "gather": _gather, "select": _select, "to": _cast, "type_as": _cast,
     "size": _size, "matmul": lambda s, a, _k: s.matmul(a[0], a[1]), "mm": lambda s, a, _k: s.matmul(a[0], a[1]),
     "mv": lambda s, a, _k: s.matmul(a[0], a[1]), "bmm": lambda s, a, _k: s.matmul(a[0], a[1]),

@@ -183,12 +183,13 @@ def own_reference(
     target: Target,
     given: Sequence[str],
     folder: Path,
-    rows: Sequence[str] = (),
+    reshaped: Mapping[str, str] | None = None,
     shaped: str = "",
 ) -> OwnReference:
     """Return how the file reaches the user's function; ``given`` are the tensors that a reference gets, in order.
 
-    Those of ``rows`` are matrices of one row that the function wants as vectors; ``shaped`` is what the program wants
+    Those of ``reshaped`` have other sizes in memory than the function wants: a matrix of one row for a vector, by such
+    as ``.reshape(-1)``; ``shaped`` is what the program wants
     of the function's result, such as ``.reshape(1, -1)``, where that has another shape.
     """
     module = UserModule(target, folder)
@@ -206,7 +207,7 @@ def own_reference(
     needs_object = target.kind != "function" and not target.is_static
     imports, code = module.objects(owner, alias, with_init=needs_object)
     missing = [item for item in (*users, *weights) if item.name not in given]
-    lines = [f"    {name} = {name}.reshape(-1)" for name in rows]
+    lines = [f"    {name} = {name}{method}" for name, method in (reshaped or {}).items()]
     lines += [f"    {item.name} = {_stand_in(item, traced, given)}  # the program does not read it" for item in missing]
     if not needs_object:
         lines.append(called(target, alias, users, literals, by_name=traced.state.by_name))
