@@ -22,9 +22,9 @@ from stepagents.llm.connect import open_run
 from stepagents.llm.providers import resolve
 from stepagents.llm.transport import Message
 from stepagents.optimize.candidates import OptimizeTarget, timed_subject
-from stepagents.optimize.model_asker import ModelAsker, Question
-from stepagents.optimize.model_prompts import planner_messages, read_plans, read_rewrite, read_strategies
-from stepagents.optimize.model_text import NotAdmitted, admitted
+from stepagents.optimize.model.asker import ModelAsker, Question
+from stepagents.optimize.model.prompts import planner_messages, read_plans, read_rewrite, read_strategies
+from stepagents.optimize.model.text import NotAdmitted, admitted
 from stepcore.rewrites import RewriteSubject, applied, subject_of
 from stepcore.timing.hardware import PRESETS
 from warm import Lent

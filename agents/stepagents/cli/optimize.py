@@ -21,7 +21,7 @@ from stepagents.cli.session import ProposerChoice, interruptible, open_workers
 from stepagents.executors.executor import Executor, available_cpus
 from stepagents.executors.opening import ExecutorChoice
 from stepagents.optimize.candidates import Goal, OptimizeTarget, key_of
-from stepagents.optimize.model_asker import ModelAsker
+from stepagents.optimize.model.asker import ModelAsker
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.worker import OPTIMIZE_WORKER
 from stepcore.chips.chosen import Chips

@@ -11,9 +11,10 @@ import typer
 
 from stepagents.cli.asking import asker as user_asker
 from stepagents.cli.session import ProposerChoice, endpoint_of
-from stepagents.optimize.model_asker import Heard, ModelAsker
+from stepagents.optimize.model.asker import Heard, ModelAsker
 from stepagents.spending import spending
 from stepcore.cli.terminal import complain
+from stepcore.jobs import proposers
 from stepcore.records import Record
 from stepcore.reports.text import clean
 from stepcore.text.wording import counted, one_line
@@ -22,9 +23,9 @@ from stepcore.text.wording import counted, one_line
 class Proposer(Enum):
     """Who proposes changes."""
 
-    SEARCH = "search"
-    LLM = "llm"
-    AUTO = "auto"
+    SEARCH = proposers.SEARCH.typed
+    LLM = proposers.MODEL.typed
+    AUTO = proposers.AUTO
 
 
 class ModelWish(Record):

@@ -10,8 +10,8 @@ from typing import Final
 from stepagents.executors.executor import Executor
 from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.candidates import FasterText, OptimizeTarget
-from stepagents.optimize.model_asker import ModelAsker
-from stepagents.optimize.model_search import ModelSearch
+from stepagents.optimize.model.asker import ModelAsker
+from stepagents.optimize.model.search import ModelSearch
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.pairs import RewriteChild

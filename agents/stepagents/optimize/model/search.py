@@ -15,8 +15,8 @@ from typing import Final
 from stepagents.experience.optimizations import Change, OptimizationItem
 from stepagents.optimize.candidates import FasterText, key_of
 from stepagents.optimize.features import change_of, segment
-from stepagents.optimize.model_asker import Heard, ModelAsker, Question
-from stepagents.optimize.model_prompts import (
+from stepagents.optimize.model.asker import Heard, ModelAsker, Question
+from stepagents.optimize.model.prompts import (
     MOST_ITEMS,
     executor_messages,
     planner_messages,
@@ -25,7 +25,7 @@ from stepagents.optimize.model_prompts import (
     read_strategies,
     summarizer_messages,
 )
-from stepagents.optimize.model_text import NotAdmitted, admitted
+from stepagents.optimize.model.text import NotAdmitted, admitted
 from stepagents.optimize.pairs import MODEL, RewriteChild
 from stepagents.optimize.prior import fitting
 from stepagents.optimize.search import Search
