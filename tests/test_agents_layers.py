@@ -15,7 +15,8 @@ AGENTS = [
     ["schedules"],
     ["prior", "llm", "shapes"],
     ["proposers", "runs", "improve", "report"],
-    ["jobs", "optimize"],
+    ["optimize"],
+    ["jobs"],
     ["worker", "cli"],
     ["ahead"],
 ]

@@ -95,7 +95,7 @@ def test_pipelines_name_modules_and_types_that_exist() -> None:
 
 def test_a_walk_passes_each_module_once() -> None:
     walks = [walk for walk in part("A newcomer's walk").split("\n\n") if walk.startswith("**")]
-    assert len(walks) == 4
+    assert len(walks) == 5
     for walk in walks:
         named = _DOTTED.findall(walk)
         assert len(named) > 10 and [name for name in named if not is_module(name)] == []

@@ -19,9 +19,10 @@ from stepagents.experience.database import SCHEMA, HoldsSecret, StoreError
 from stepagents.experience.identity import UnusableProgram, program_key, task_key, without_impl
 from stepagents.experience.journal import Journal, RunStart
 from stepagents.experience.pruning import DAY, Rules, superfluous
-from stepagents.experience.store import Store, default_path
+from stepagents.experience.store import Store
 from stepagents.sampling import Sampled
 from stepcore.frontend.yaml.tasks import read_task
+from stepcore.settings.data_folder import store_path as default_path
 
 RENAMED = IMPL.replace("E1", "doubled").replace("E2", "total")
 COMMENTED = f"# a remark\n{RENAMED}"

@@ -6,6 +6,7 @@ Kinds of jobs, with what they take and return in :mod:`stepcore.jobdata`:
 - ``propose``: several programs for one task
 - ``prior``: experience -> the costs that it teaches a search
 - ``function`` and ``sizes``: PyTorch functions
+- ``optimize``: a program -> its verified front of faster ones
 - ``judge``: one answer in, a verdict out
 
 Each of them is a module of :mod:`stepagents.jobs`, imported with its first job.
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 from stepcore.jobdata.judging import JUDGE
 from stepcore.jobdata.kinds import JobKind
+from stepcore.jobdata.optimizing import OPTIMIZE
 from stepcore.jobdata.writing import FUNCTION, PROPOSE, SIZES, ProposeRequest, SampleResult, prior_kind, sample_kind
 from stepcore.jobs import Context, Handler, importing, serve_with
 from stepcore.jobs.proposers import PROPOSERS
@@ -50,7 +52,7 @@ def _prepare() -> None:
     import stepagents.search.proposer  # noqa: F401
 
 
-_KINDS: Final[tuple[JobKind[Any, Any, Any], ...]] = (FUNCTION, JUDGE, PROPOSE, SIZES, prior_kind("prior"))
+_KINDS: Final[tuple[JobKind[Any, Any, Any], ...]] = (FUNCTION, JUDGE, OPTIMIZE, PROPOSE, SIZES, prior_kind("prior"))
 _HANDLERS: Final = (
     *(_job(kind) for kind in _KINDS),
     *(Handler(sample_kind(entry.name), partial(sample, entry.name)) for entry in PROPOSERS),

@@ -31,9 +31,64 @@ export interface FailureDetail {
   readonly action?: SimulatorAction;
 }
 
+/**
+ * A verified program on the front: the file's whole text, what the program costs, and the steps to it.
+ *
+ * `ratio` is its cycles by their bound, None where there is none. `is_best`: for the goal that was asked for.
+ */
+export interface FasterPoint {
+  readonly text: string;
+  readonly cycles: number;
+  readonly on_chip: number;
+  readonly off_chip: number;
+  readonly ratio: number | null;
+  readonly is_best: boolean;
+  readonly steps: readonly FasterStep[];
+}
+
+/**
+ * What came of an order: the front, the fastest first; without points `problem` says why there are none.
+ *
+ * `before` is the program as it is (None: it stops). `unfinished` says why the search ended early; the same order
+ * goes on from there. `refused` says what was found and is not shown. `bound` are the least cycles for what the
+ * program returns, `bound_by` what rules them.
+ */
+export interface FasterResult {
+  readonly chip: string;
+  readonly points?: readonly FasterPoint[];
+  readonly before?: Figures;
+  readonly bound?: number;
+  readonly bound_by?: string;
+  readonly tried?: number;
+  readonly unfinished?: "" | "stopped" | "time";
+  readonly refused?: readonly string[];
+  readonly problem?: string;
+}
+
+/** One step from the old program: what was done, what it brought, in words, and the cycles that it led to. */
+export interface FasterStep {
+  readonly what: string;
+  readonly brought: string;
+  readonly cycles: number;
+}
+
 export type FaultName = "timeout" | "connection" | "unknown host" | "certificate" | "rate limited" | "server error" | "not JSON" | "too long" | "refused" | "empty" | "bad request" | "authentication" | "no such model or address" | "no credit" | "not sent" | "other";
 
 export type FigureMark = "" | "program" | "bottleneck" | "waiting";
+
+/**
+ * What a program costs on a chip: cycles, bytes on chip and moved, and its bound.
+ *
+ * `computing` are the FLOPs per cycle of all its units.
+ */
+export interface Figures {
+  readonly cycles: number;
+  readonly on_chip: number;
+  readonly off_chip: number;
+  readonly computing: number;
+  readonly bound: number | null;
+  readonly bound_by: string;
+}
 
 /** One reason at one place of the user's file; `line` and `column` count from 1, `advice` is what to do. */
 export interface Finding {
@@ -174,6 +229,68 @@ export interface NodeTiming {
   readonly text: string;
   readonly detail: string;
   readonly mark: FigureMark;
+}
+
+export type OptimizeGoal = "cycles" | "memory" | "front";
+
+/**
+ * What whoever wants a faster program may say besides; None is left to Stepsmith.
+ *
+ * At most `capacity` bytes on chip (None: what the chip has), `compute` FLOPs per cycle of all units together. The
+ * search goes on for `seconds` at most.
+ */
+export interface OptimizeOptions {
+  readonly goal?: OptimizeGoal;
+  readonly capacity?: number;
+  readonly compute?: number;
+  readonly seconds?: number;
+}
+
+/**
+ * Argument of `stepsmith.server.optimize`: a program of a document, by its name or by a `line` in it.
+ *
+ * `apply` has the server put the best program into the document, for clients that show no choice.
+ */
+export interface OptimizeOrder extends OptimizeOptions {
+  readonly uri: string;
+  readonly program?: string;
+  readonly line?: number;
+  readonly apply?: boolean;
+}
+
+/** Answer to it: the order's number, or 0 and why there is none, and the program that is meant. */
+export interface OptimizeStarted {
+  readonly id: number;
+  readonly message: string;
+  readonly program?: string;
+}
+
+/** Argument of `stepsmith.server.stopOptimizing`: an order (None: all), and whether to keep what it has. */
+export interface OptimizeStop {
+  readonly id?: number;
+  readonly keep?: boolean;
+}
+
+/**
+ * Parameters of `stepsmith/optimizing`. The last one of an order is `done`, `failed` or `cancelled`.
+ *
+ * While it runs `text` says what is going on; `cycles` are those of the best so far, by their bound (`ratio`).
+ * At the end `result` is what came of it, `before` the document's text that it was made for, and `message` says
+ * why there is nothing.
+ */
+export interface OptimizingParams {
+  readonly id: number;
+  readonly uri: string;
+  readonly program: string;
+  readonly state: OrderState;
+  readonly text?: string;
+  readonly cycles?: number;
+  readonly ratio?: number;
+  readonly message?: string;
+  readonly code?: string;
+  readonly detail?: FailureDetail;
+  readonly before?: string;
+  readonly result?: FasterResult;
 }
 
 /** Answer to the commands that have programs written: the order's number, or 0 and why it is none. */
@@ -354,6 +471,19 @@ export interface Stopped {
 export interface SynthesizeOrder extends SizesOrder, WritingOptions {
   readonly emit?: "auto" | "python" | "task" | "tiled";
   readonly apply?: boolean;
+}
+
+/** Argument of `stepsmith.server.takeFaster`: the document is to become `text`, which was made of `before`. */
+export interface TakeOrder {
+  readonly uri: string;
+  readonly before: string;
+  readonly text: string;
+}
+
+/** Answer to it: whether the editor took the edit, or why it was not asked to. */
+export interface Taken {
+  readonly taken: boolean;
+  readonly message: string;
 }
 
 /** Answer to it: the document's text with that program, or why there is none. */

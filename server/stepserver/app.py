@@ -110,6 +110,9 @@ COMMANDS: Final = {
     "stepsmith.server.sizes": "writing:sizes",
     "stepsmith.server.stopWriting": "writing:stop_writing",
     "stepsmith.server.withImpl": "writing:with_impl",
+    "stepsmith.server.optimize": "optimizing:optimize",
+    "stepsmith.server.stopOptimizing": "optimizing:stop_optimizing",
+    "stepsmith.server.takeFaster": "optimizing:take_faster",
 }
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stepserver.documents import Documents, Module
     from stepserver.findings import Findings
     from stepserver.notebooks import Notebooks
+    from stepserver.optimizing import Optimizing
     from stepserver.projects import Projects
     from stepserver.simulation import Around, Simulation
     from stepserver.simulators import Simulators
@@ -141,6 +142,13 @@ class Parts:
 
         return Writing(self.workspace, self.documents, self.editor, self.reporter, self._ranked)
 
+    @cached_property
+    def optimizing(self) -> Optimizing:
+        """Programs that are being made faster."""
+        from stepserver.optimizing import Optimizing
+
+        return Optimizing(self._around, self.timing)
+
     async def _ranked(
         self, module: Module, request: ProposeRequest | FunctionRequest, solutions: tuple[Solution, ...]
     ) -> tuple[Solution, ...]:
@@ -160,7 +168,7 @@ class Parts:
 
     def close(self) -> None:
         """Leave no process behind."""
-        for name in ("simulators", "timers", "writing", "watch", "analyses"):
+        for name in ("simulators", "timers", "writing", "optimizing", "watch", "analyses"):
             if self.has(name):
                 self.reporter.run(f"closing the {name}", getattr(self, name).close)
 

@@ -62,6 +62,8 @@ async def restart_workers(parts: Parts) -> None:
     await parts.simulators.reset()
     if parts.has("writing"):
         await parts.writing.reset()
+    if parts.has("optimizing"):
+        await parts.optimizing.reset()
     for module in parts.documents:
         analysis = parts.analyses.newest(module)
         if analysis is not None:

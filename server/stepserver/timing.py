@@ -151,6 +151,11 @@ class TimingStatus:
             if uri:
                 yield uri, self._row(convert, module, analysis, info, run)
 
+    def has_cycles(self, module: Module, name: str) -> bool:
+        """Return whether a program was timed, as it is now or before an edit; one that stopped was, too."""
+        run = self._runs.get(module.uri, {}).get(name)
+        return run is not None and run.times.row is not None
+
     def held(self, module: Module, analysis: Analysis, name: str) -> tuple[TimingRow, bool] | None:
         """Return the figures of a program that hold for its present text, and whether they are estimates."""
         run = self._runs.get(module.uri, {}).get(name)

@@ -17,7 +17,6 @@ from typing import Any, Final, Generic, TypeAlias
 from stepcore.isolation import TEXT, Isolation, isolation_for
 from stepcore.jobdata.editor import (
     ImplOrder,
-    ModelQuestion,
     News,
     OrderState,
     TextWithImpl,
@@ -25,7 +24,7 @@ from stepcore.jobdata.editor import (
     WritingParams,
 )  # fmt: skip
 from stepcore.jobdata.kinds import JobKind, Request, Result
-from stepcore.jobdata.plain import from_plain, shared, to_plain
+from stepcore.jobdata.plain import shared
 from stepcore.jobdata.writing import (
     PROPOSE,
     FunctionRequest,
@@ -36,17 +35,15 @@ from stepcore.jobdata.writing import (
     WritingOptions,
     WritingProgress,
 )
-from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.jobs import Job, JobCancelled, JobError
 from stepcore.jobs.proposers import BY_NAME, SEARCH
+from stepserver.agents import AgentPools, answer_of_model
 from stepserver.documents import Documents, Module
 from stepserver.editor import Editor
 from stepserver.guard import Reporter
 from stepserver.workspace import Workspace
 
 TOLD: Final = "stepsmith/writing"
-MODEL: Final = "stepsmith/model"
-WORKER: Final = "stepagents.worker"
-MOST_PARTS: Final = 2000  # layers of a network, for each of which the time of a job counts anew
 _GRACE: Final = 30.0  # seconds that a job has beyond its own limit before its worker is killed
 _MOST_AT_ONCE: Final = 2
 
@@ -102,14 +99,14 @@ class Writing:
         self._documents = documents
         self._editor = editor
         self._reporter = reporter
-        self._pools: dict[str, Pool] = {}
+        self._pools = AgentPools(workspace)
         self._orders: dict[int, WritingOrder] = {}
         self._last = 0
 
     @property
     def worker_pids(self) -> list[int]:
         """Process ids of the workers."""
-        return [pid for pool in self._pools.values() for pid in pool.worker_pids]
+        return self._pools.worker_pids
 
     def write(self, module: Module, text: str, order: WriteOrder) -> tuple[int, str]:
         """Begin to write a program for a task; returns the order's number, or 0 and why it cannot be done."""
@@ -142,9 +139,9 @@ class Writing:
             loop.call_soon_threadsafe(self._tell, number, "running", work.progress(data))
 
         def ask(question: Any) -> Any:
-            return asyncio.run_coroutine_threadsafe(self._ask(question), loop).result()
+            return asyncio.run_coroutine_threadsafe(answer_of_model(self._editor, question), loop).result()
 
-        pool, isolation = self._pool(module), _isolation(work.request)
+        pool, isolation = self._pools.of(module), _isolation(work.request)
         job = pool.submit(
             work.kind, work.request, seconds=work.seconds, on_progress=progress, on_ask=ask, isolation=isolation
         )
@@ -162,24 +159,11 @@ class Writing:
     async def reset(self) -> None:
         """Cancel everything and end the workers; the next order starts them anew."""
         self.stop()
-        pools, self._pools = list(self._pools.values()), {}
-        loop = asyncio.get_running_loop()
-        await asyncio.gather(*(loop.run_in_executor(None, pool.close) for pool in pools))
+        await self._pools.reset()
 
     def close(self) -> None:
         """Kill all workers and wait for it; for the end of the process."""
-        for pool in self._pools.values():
-            pool.close()
-
-    def _pool(self, module: Module) -> Pool:
-        from stepserver.simulators import START_SECONDS, worker_command, worker_environment
-
-        interpreter = self._workspace.interpreter_of(module.uri)
-        if interpreter not in self._pools:
-            limits = Limits(start_seconds=START_SECONDS, parts=MOST_PARTS)
-            command, environment = worker_command(interpreter, WORKER), worker_environment(self._workspace.client)
-            self._pools[interpreter] = Pool(command, 1, limits, environment)
-        return self._pools[interpreter]
+        self._pools.close()
 
     async def _follow(self, order: WritingOrder) -> None:
         """Wait for a job and tell its end, whatever it is."""
@@ -210,12 +194,6 @@ class Writing:
         order = self._orders.get(number)
         if order is not None:
             self._editor.tell(TOLD, WritingParams(id=number, uri=order.uri, state=state, **shared(News, news)))
-
-    async def _ask(self, question: Any) -> Any:
-        """Let the client answer a question of the job; what it cannot answer is a fault of its model."""
-        asked = from_plain(ModelQuestion, question)  # a worker is not trusted; what is no question ends the asking
-        answer = await self._editor.ask(MODEL, to_plain(asked))
-        return answer if answer is not None else {"fault": "other", "message": "the editor offers no language model"}
 
     def with_impl(self, order: ImplOrder) -> TextWithImpl:
         """Return the present text of a document with the program of ``order``, or "" and why that cannot be."""

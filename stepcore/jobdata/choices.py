@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 AffineRule: TypeAlias = Literal["strict", "paper"]
 TimingEngine: TypeAlias = Literal["exact", "fluid"]
+OptimizeGoal: TypeAlias = Literal["cycles", "memory", "front"]
 Emit: TypeAlias = Literal["auto", "python", "task", "tiled"]
 ProgramForm: TypeAlias = Literal["scalar", "tiled"]
 SUFFIXES: Final[Mapping[Emit, str]] = {  # of files written for a function
@@ -14,4 +15,5 @@ SUFFIXES: Final[Mapping[Emit, str]] = {  # of files written for a function
 }  # fmt: skip
 SimulatorAction: TypeAlias = Literal["install", "select", "log"]
 FigureMark: TypeAlias = Literal["", "program", "bottleneck", "waiting"]
+OrderState: TypeAlias = Literal["running", "done", "failed", "cancelled"]
 NodeKind: TypeAlias = Literal["input", "operator", "output"]

@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
-from stepcore.jobdata.choices import Emit, FigureMark, NodeKind, SimulatorAction, TimingEngine
+from stepcore.jobdata.choices import Emit, FigureMark, NodeKind, OptimizeGoal, OrderState, SimulatorAction, TimingEngine
 from stepcore.jobdata.failures import FailureDetail, Finding, Reads
+from stepcore.jobdata.faster import OptimizeOrder, OptimizeStarted, OptimizeStop, OptimizingParams, Taken, TakeOrder
+from stepcore.jobdata.optimizing import FasterPoint, FasterResult, FasterStep, Figures, OptimizeOptions
 from stepcore.jobdata.plain import Camel
 from stepcore.jobdata.writing import AnswerParts, ProposedArgument, ProposedSizes, Solution, WritingOptions
 from stepcore.records import Record
@@ -21,7 +23,6 @@ ProgramState: TypeAlias = Literal[
     "idle", "stale", "queued", "running", "failed", "passed", "cancelled", "error", "norun"
 ]
 SimulatorState: TypeAlias = Literal["off", "starting", "ready", "missing", "failed", "untrusted"]
-OrderState: TypeAlias = Literal["running", "done", "failed", "cancelled"]
 Severity: TypeAlias = Literal["", "error", "warning", "information", "hint"]
 TimingState: TypeAlias = Literal["timed", "timing", "outdated", "stopped", "untimed"]
 
@@ -352,6 +353,9 @@ class WritingParams(News, kw_only=True):
     state: OrderState
 
 
+# -- language models ---------------------------------------------------------------------------------------------
+
+
 class ModelMessage(Record):
     """One turn of a conversation with a model."""
 
@@ -399,12 +403,13 @@ class ModelFault(Record):
 ModelAnswer: TypeAlias = ModelText | ModelFault
 
 __all__ = [
-    "AnswerParts", "EdgeTiming", "FailureDetail", "FaultName", "FigureMark", "Finding", "GraphEdge", "GraphNode",
-    "GraphResult", "GraphTiming", "ImplOrder", "Mismatch", "ModelAnswer", "ModelFault", "ModelLimits",
-    "ModelMessage", "ModelQuestion", "ModelText", "NodeKind", "NodeTiming", "OrderStarted", "OrderState",
-    "PlainPosition", "PlainRange", "ProgramState", "ProgramStatus", "ProgramTiming", "ProposedArgument",
-    "ProposedSizes", "Reads", "Severity", "SimulationParams", "SimulationStarted", "SimulatorAction",
-    "SimulatorParams", "SimulatorState", "SizesOrder", "Solution", "StopOrder", "Stopped", "SynthesizeOrder",
-    "TextWithImpl", "TimelineResult", "TimingEngine", "TimingFigure", "TimingParams", "TimingState", "WriteOrder",
-    "WritingOptions", "WritingParams",
+    "AnswerParts", "EdgeTiming", "FailureDetail", "FasterPoint", "FasterResult", "FasterStep", "FaultName",
+    "FigureMark", "Figures", "Finding", "GraphEdge", "GraphNode", "GraphResult", "GraphTiming", "ImplOrder",
+    "Mismatch", "ModelAnswer", "ModelFault", "ModelLimits", "ModelMessage", "ModelQuestion", "ModelText", "NodeKind",
+    "NodeTiming", "OptimizeGoal", "OptimizeOptions", "OptimizeOrder", "OptimizeStarted", "OptimizeStop",
+    "OptimizingParams", "OrderStarted", "OrderState", "PlainPosition", "PlainRange", "ProgramState", "ProgramStatus",
+    "ProgramTiming", "ProposedArgument", "ProposedSizes", "Reads", "Severity", "SimulationParams",
+    "SimulationStarted", "SimulatorAction", "SimulatorParams", "SimulatorState", "SizesOrder", "Solution",
+    "StopOrder", "Stopped", "SynthesizeOrder", "TakeOrder", "Taken", "TextWithImpl", "TimelineResult", "TimingEngine",
+    "TimingFigure", "TimingParams", "TimingState", "WriteOrder", "WritingOptions", "WritingParams",
 ]  # fmt: skip

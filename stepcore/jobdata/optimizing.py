@@ -1,13 +1,14 @@
-"""The jobs of the optimizer's worker: where a program can be rewritten, and what a rewritten one costs.
+"""Jobs about faster programs: where a program can be rewritten, what a rewritten one costs, and a whole search.
 
-Cycles and bytes are whole numbers, offsets count code points of the file's text. The worker runs nobody's code.
+Cycles and bytes are whole numbers, offsets count code points of the file's text. The worker of the first two runs
+nobody's code; that of the search has workers of its own, which verify what it shows.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from stepcore.jobdata.choices import AffineRule
+from stepcore.jobdata.choices import AffineRule, OptimizeGoal
 from stepcore.jobdata.kinds import JobKind
 from stepcore.jobdata.timing import EditRow
 from stepcore.records import Record
@@ -98,5 +99,86 @@ class TrialResult(Record):
     figures: Figures | None = None
 
 
+class OptimizeOptions(Record, kw_only=True):
+    """What whoever wants a faster program may say besides; None is left to Stepsmith.
+
+    At most ``capacity`` bytes on chip (None: what the chip has), ``compute`` FLOPs per cycle of all units together. The
+    search goes on for ``seconds`` at most.
+    """
+
+    goal: OptimizeGoal = "cycles"
+    capacity: int | None = None
+    compute: int | None = None
+    seconds: float | None = None
+
+
+class OptimizeRequest(TrialSubject, kw_only=True):
+    """A program of which faster ones are wanted: the file's ``text``, and what verifies them.
+
+    ``compute`` 0 is what Stepsmith takes by itself. A verification may take ``run_seconds`` and ``run_memory`` MiB;
+    ``network`` is for the user's functions. What the search works out is kept in the folder ``records``, from where the
+    same order goes on.
+    """
+
+    text: str
+    goal: OptimizeGoal
+    seconds: float
+    run_seconds: float
+    run_memory: int
+    network: bool
+    records: str
+
+
+class OptimizeProgress(Record):
+    """How far a search is: a line, and the cycles of the best so far, which is not verified yet, by their bound."""
+
+    text: str
+    cycles: int | None = None
+    ratio: float | None = None
+
+
+class FasterStep(Record):
+    """One step from the old program: what was done, what it brought, in words, and the cycles that it led to."""
+
+    what: str
+    brought: str
+    cycles: int
+
+
+class FasterPoint(Record):
+    """A verified program on the front: the file's whole text, what the program costs, and the steps to it.
+
+    ``ratio`` is its cycles by their bound, None where there is none. ``is_best``: for the goal that was asked for.
+    """
+
+    text: str
+    cycles: int
+    on_chip: int
+    off_chip: int
+    ratio: float | None
+    is_best: bool
+    steps: tuple[FasterStep, ...]
+
+
+class FasterResult(Record):
+    """What came of an order: the front, the fastest first; without points ``problem`` says why there are none.
+
+    ``before`` is the program as it is (None: it stops). ``unfinished`` says why the search ended early; the same order
+    goes on from there. ``refused`` says what was found and is not shown. ``bound`` are the least cycles for what the
+    program returns, ``bound_by`` what rules them.
+    """
+
+    chip: str
+    points: tuple[FasterPoint, ...] = ()
+    before: Figures | None = None
+    bound: int | None = None
+    bound_by: str = ""
+    tried: int = 0
+    unfinished: Literal["", "stopped", "time"] = ""
+    refused: tuple[str, ...] = ()
+    problem: str = ""
+
+
 SITES: Final = JobKind("sites", SitesRequest, type(None), SitesResult)
 TRIAL: Final = JobKind("trial", TrialRequest, type(None), TrialResult)
+OPTIMIZE: Final = JobKind("optimize", OptimizeRequest, OptimizeProgress, FasterResult)

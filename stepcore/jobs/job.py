@@ -71,6 +71,7 @@ class Job(Generic[Result]):
         self.on_ask: OnAsk = _refuse
         self.future: Future[Result] = Future()
         self.cancelled = False
+        self.concluded = False
         self.worker: WorkerProcess | None = None  # while it runs
 
     def result(self, timeout: float | None = None) -> Result:
@@ -91,6 +92,13 @@ class Job(Generic[Result]):
             worker.events.put(WAKE)
         else:
             self.future.cancel()
+
+    def conclude(self) -> None:
+        """Ask the job to end with what it has; one that does not look at ``Context.concluded`` goes on."""
+        self.concluded = True
+        worker = self.worker
+        if worker is not None:
+            worker.events.put(WAKE)
 
     def tell(self, data: Any) -> None:
         """Hand on what the worker tells on its way.

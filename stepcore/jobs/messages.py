@@ -14,6 +14,7 @@ progress   worker           ``data``
 ask        worker           ``ask`` (a number), ``question``
 answer     owner            ``ask``, and ``value`` or ``error``
 cancel     owner            -
+conclude   owner            -; the job is to end with what it has
 result     worker           ``value``
 error      worker           ``code``, ``message``, ``detail``, ``trace`` (for the debug log only)
 =========  ===============  =====================================================================
@@ -30,7 +31,7 @@ from typing import Any, Final
 from stepcore.jobdata.failures import FailureDetail
 from stepcore.text.wording import one_line
 
-PROTOCOL: Final = 3
+PROTOCOL: Final = 4
 HOME: Final = str(Path(__file__).parents[2])
 MOST_LINE: Final = 64 << 20  # bytes of one message
 

@@ -266,7 +266,7 @@ class _Driver:
         effort = Effort(job.seconds, lambda: usage_of_tree(worker.root))
         answers: list[threading.Thread] = []
         grace = Effort(None, effort.usage)  # what a cancelled job may do until it is over
-        has_begun = False
+        has_begun = is_concluded = False
         while True:
             event = worker.receive(_LOOK if grace.seconds is None else _LOOK_AT_CANCELLED)
             if self._stopping.is_set() or grace.over():
@@ -277,6 +277,9 @@ class _Driver:
             if job.cancelled and grace.seconds is None:
                 grace = Effort(_CANCEL_GRACE, effort.usage)
                 worker.send({"type": "cancel", "job": job.key})
+            if job.concluded and has_begun and not is_concluded:  # before, the worker would not know the job
+                is_concluded = True
+                worker.send({"type": "conclude", "job": job.key})
             if event is not None and event.get("job") == job.key:
                 has_begun = True  # the first event is "begin"
                 if event["type"] in ("result", "error"):

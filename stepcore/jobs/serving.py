@@ -50,6 +50,7 @@ class Context:
         self._owner = owner
         self._job = job
         self._cancelled = threading.Event()
+        self._concluded = threading.Event()
         self._answers: dict[int, queue.SimpleQueue[Mapping[str, Any] | None]] = {}
         self._asks = itertools.count(1)
 
@@ -67,6 +68,11 @@ class Context:
     def cancelled(self) -> bool:
         """True once the owner wants the job to stop."""
         return self._cancelled.is_set()
+
+    @property
+    def concluded(self) -> bool:
+        """True once the owner wants the job to end with what it has."""
+        return self._concluded.is_set()
 
     def check(self) -> None:
         """Raise ``JobCancelled`` if the owner wants the job to stop; call it often."""
@@ -101,6 +107,10 @@ class Context:
         self._cancelled.set()
         for answer in list(self._answers.values()):
             answer.put(None)
+
+    def conclude(self) -> None:
+        """Called by the listening thread."""
+        self._concluded.set()
 
     def answer(self, message: Mapping[str, Any]) -> None:
         """Called by the listening thread."""
@@ -163,6 +173,8 @@ class _Owner:
             return  # of a job that has ended meanwhile
         if message["type"] == "cancel":
             context.cancel()
+        elif message["type"] == "conclude":
+            context.conclude()
         elif message["type"] == "answer":
             context.answer(message)
 

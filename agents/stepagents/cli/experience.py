@@ -18,10 +18,11 @@ from stepagents.cli.optimization_items import print_items, show_item
 from stepagents.cli.options import FormatOption, ResultFormat
 from stepagents.experience.database import StoreError
 from stepagents.experience.optimizations import remove_items, stored_items
-from stepagents.experience.store import STORE_VARIABLE, Store, StoredExperience
+from stepagents.experience.store import Store, StoredExperience
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
 from stepcore.printing.task import impl_to_yaml
 from stepcore.reports.text import clean
+from stepcore.settings.data_folder import STORE_VARIABLE
 from stepcore.text.files import write_atomically
 from stepcore.text.wording import one_line
 

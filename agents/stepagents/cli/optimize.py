@@ -189,7 +189,7 @@ class _Run:
 
     def _program(self, path: Path, file: TextFile, name: str, config: Config, stop: Event) -> Optimized:
         from stepagents.optimize.proof import Judges
-        from stepagents.optimize.record import SearchRecord, record_path
+        from stepagents.optimize.record import SearchRecord, record_path, search_order
         from stepagents.optimize.run import ModelAdvice, Watch, optimized
         from stepcore.rewrites import subject_of
 
@@ -200,8 +200,7 @@ class _Run:
         capacity = chip.onchip.capacity if self.capacity is None else self.capacity
         target = OptimizeTarget(chip, self.compute, capacity, self.goal)
         limits = in_force(config, _OPEN, user_wishes())
-        order = [file.text, name, repr(chip), str(self.compute), str(capacity), self.goal.value, config.affine]
-        order += [] if self.memory.is_open else [o.Learned.NONE.value]
+        order = search_order(subject, target, remembers=self.memory.is_open)
         with (
             SearchRecord(record_path(order)) as record,
             Judges(subject, chip, limits) as judges,

@@ -55,8 +55,8 @@ def worker_command(module: str = WORKER_MODULE) -> tuple[str, ...]:
     this interpreter alone would not.
     """
     spec = sys.modules["__main__"].__spec__
-    if spec is not None and spec.name == module:
-        return tuple(sys.orig_argv)
+    if spec is not None and spec.name == WORKER_MODULE:
+        return tuple(module if word == WORKER_MODULE else word for word in sys.orig_argv)
     return (sys.executable, "-P", "-m", module)
 
 

@@ -13,11 +13,9 @@ from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from annotated_types import Ge, Le, Len, Predicate
-
 from stepagents.experience.database import StoreError
 from stepagents.experience.store import Store, refuse_secrets
-from stepagents.validated import Count, read_json
+from stepagents.validated import Count, Holds, at_least, at_most, no_longer, read_json
 from stepcore.records import Record
 
 MOST_ITEMS: Final = 2_000  # of a workspace; the ones that were seen longest ago are given up
@@ -25,9 +23,12 @@ MOST_SEGMENT: Final = 4_000  # characters
 _WORD: Final = 64
 _WORDS: Final = 16
 
-Power: TypeAlias = Annotated[int, Ge(-64), Le(64)]
-Word: TypeAlias = Annotated[str, Predicate(lambda text: len(text) <= _WORD and text.isascii() and text.isprintable())]
-Segment: TypeAlias = Annotated[str, Len(0, MOST_SEGMENT), Predicate(lambda text: "\0" not in text)]
+Power: TypeAlias = Annotated[int, at_least(-64), at_most(64)]
+Word: TypeAlias = Annotated[
+    str, no_longer(_WORD), Holds("plain text", lambda text: text.isascii() and text.isprintable())
+]
+_NO_NUL: Final = Holds("a text without NUL", lambda text: "\0" not in text)
+Segment: TypeAlias = Annotated[str, no_longer(MOST_SEGMENT), _NO_NUL]
 Rules: TypeAlias = Literal["compute", "memory", "on-chip reads", "on-chip writes", "waiting", "stopped"]
 
 
@@ -42,7 +43,7 @@ class Bottleneck(Record):
 
     rules: Rules
     unit: Word
-    around: Annotated[tuple[Word, ...], Len(0, _WORDS)] = ()
+    around: Annotated[tuple[Word, ...], no_longer(_WORDS)] = ()
     busy: Power = 0
     reuse: Power = 0
     room: Power = 64
@@ -54,7 +55,7 @@ class Change(Record):
     """A rewrite with its parameters, in words that know no program: ``("N=2",)``, ``("x2",)``."""
 
     rewrite: Word
-    parameters: Annotated[tuple[Word, ...], Len(0, _WORDS)] = ()
+    parameters: Annotated[tuple[Word, ...], no_longer(_WORDS)] = ()
 
     @property
     def text(self) -> str:
@@ -72,10 +73,10 @@ class OptimizationItem(Record):
 
     bottleneck: Bottleneck
     change: Change
-    before: Annotated[Count, Ge(1)]
-    after: Annotated[Count, Ge(1)] | None
-    count: Annotated[Count, Ge(1)] = 1
-    strategy: Annotated[str, Len(0, 500), Predicate(lambda text: "\0" not in text)] = ""
+    before: Annotated[Count, at_least(1)]
+    after: Annotated[Count, at_least(1)] | None
+    count: Annotated[Count, at_least(1)] = 1
+    strategy: Annotated[str, no_longer(500), _NO_NUL] = ""
     old: Segment = ""
     new: Segment = ""
     proposer: Word = "search"

@@ -17,9 +17,9 @@ from stepagents.experience.identity import program_key, task_key, without_impl
 from stepcore.graph.task import task_name
 from stepcore.jobdata.writing import Experience
 from stepcore.records import Record
+from stepcore.settings.data_folder import store_path
 from stepcore.text.wording import as_text
 
-STORE_VARIABLE: Final = "STEPSMITH_STORE"
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET: Final = 12  # characters; shorter values of such variables are no keys (`TOKENIZERS=false`)
 _COLUMNS: Final = (
@@ -40,16 +40,6 @@ class StoredExperience(Record):
     program_key: str
 
 
-def default_path() -> Path:
-    """Return the file that ``STEPSMITH_STORE`` names, else the one in the user's data folder."""
-    named = os.environ.get(STORE_VARIABLE)
-    if named:
-        return Path(named)
-    from platformdirs import user_data_path
-
-    return user_data_path("stepsmith", appauthor=False) / "experience.sqlite3"
-
-
 def default_workspace() -> str:
     """Return the workspace of this process: the current folder."""
     return str(Path.cwd())
@@ -66,7 +56,7 @@ class Store:
     """
 
     def __init__(self, path: Path | None = None, workspace: str | None = "") -> None:
-        self.path = path or default_path()
+        self.path = path or store_path()
         found = default_workspace() if workspace == "" else workspace
         self.workspace = None if found is None else as_text(found)
         self.connection = connect(self.path)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.candidates import FasterText, OptimizeStep
 from stepcore.jobdata.optimizing import Figures
 from stepcore.records import Record
 
+Ended: TypeAlias = Literal["", "stopped", "time"]
+
 
 class Optimized(Record):
     """One program that was optimized. ``old`` is None where it stopped, ``best`` where nothing that is right runs.
 
     ``front`` was verified, all of it. ``problem`` says why there is nothing; ``refused`` what was found and not shown,
-    because it did not verify. ``ended`` is why the search ended, ``tried`` how many texts it tried, ``learned`` what is
-    worth to be remembered.
+    because it did not verify. ``ended`` is why the search ended early, ``tried`` how many texts it tried, ``learned``
+    what is worth to be remembered.
     """
 
     path: str
@@ -31,7 +33,7 @@ class Optimized(Record):
     compulsory: int | None = None
     seconds: float = 0.0
     tried: int = 0
-    ended: str = ""
+    ended: Ended = ""
     refused: Sequence[str] = ()
     learned: Sequence[OptimizationItem] = ()
     problem: str = ""

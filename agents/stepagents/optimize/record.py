@@ -14,14 +14,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from stepagents.experience.optimizations import Bottleneck, OptimizationItem, item_as_json, read_item
-from stepagents.experience.store import default_path
-from stepagents.validated import read_json
+from stepagents.experience.optimizations import Bottleneck, OptimizationItem, item_as_json
+from stepagents.optimize.candidates import OptimizeTarget
 from stepcore.jobdata.optimizing import Figures, SiteRow
 from stepcore.jobdata.plain import from_plain, written
 from stepcore.records import Record
-from stepcore.rewrites import RewriteSite
+from stepcore.rewrites import RewriteSite, RewriteSubject
 from stepcore.rewrites.rows import row_of, site_of
+from stepcore.settings.data_folder import records_folder
 from stepcore.system.scarce import reason_of
 from stepcore.version import VERSION
 
@@ -140,15 +140,25 @@ class SearchRecord:
             elif "learned" in row:
                 self._learned = True
             elif "memory" in row:
-                self._memory = tuple(read_item(json.dumps(each)) for each in row["memory"])
+                self._memory = tuple(from_plain(OptimizationItem, each) for each in row["memory"])
             elif "holds" in row:
-                self._bottlenecks[str(row["holds"])] = read_json(Bottleneck, json.dumps(row["bottleneck"]))
+                self._bottlenecks[str(row["holds"])] = from_plain(Bottleneck, row["bottleneck"])
             else:
                 sites = tuple(site_of(from_plain(SiteRow, each)) for each in row["found"])
                 self._sites[f"{row['rewrite']} {row['sites']}"] = sites
 
 
-def record_path(order: Sequence[str]) -> Path:
-    """Return the file of an order: the same words give the same file, another version of Stepsmith another one."""
+def search_order(subject: RewriteSubject, target: OptimizeTarget, *, remembers: bool) -> list[str]:
+    """Return the words of an order: all that its outcome depends on. ``remembers``: optimization memory guides it."""
+    chip, affine = repr(target.chip), subject.affine
+    order = [subject.text, subject.name, chip, str(target.compute), str(target.capacity), target.goal.value, affine]
+    return order if remembers else [*order, "none"]
+
+
+def record_path(order: Sequence[str], folder: Path | None = None) -> Path:
+    """Return the file of an order: the same words give the same file, another version of Stepsmith another one.
+
+    ``folder`` is where records lie, by default beside the experience store.
+    """
     digest = sha256("\0".join([VERSION, *order]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    return default_path().parent / "optimize" / f"{digest}.jsonl"
+    return (folder or records_folder()) / f"{digest}.jsonl"

@@ -13,7 +13,7 @@ from stepagents.optimize.candidates import FasterText, OptimizeTarget
 from stepagents.optimize.model.asker import ModelAsker
 from stepagents.optimize.model.search import ModelSearch
 from stepagents.optimize.order import CandidateOrder
-from stepagents.optimize.outcome import Optimized
+from stepagents.optimize.outcome import Ended, Optimized
 from stepagents.optimize.pairs import RewriteChild
 from stepagents.optimize.prior import RewritePrior
 from stepagents.optimize.proof import Judges, TextVerdict
@@ -28,11 +28,15 @@ _POINTS: Final = 16  # of the front that are verified and shown
 
 @dataclass(frozen=True)
 class Watch:
-    """How its user follows a search: ``tell`` takes lines, ``seconds`` are the most (None: until the search ends)."""
+    """How its user follows a search: ``tell`` takes lines, ``seconds`` are the most (None: until the search ends).
+
+    ``found`` gets each candidate that is the best so far, before it is verified; otherwise ``tell`` has a line of it.
+    """
 
     tell: Callable[[str], None]
     is_stopped: Callable[[], bool]
     seconds: float | None = None
+    found: Callable[[FasterText], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ def optimized(
         return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
     order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(record.memory(memory)))
     spread = None if executor is None else SpreadTrials(executor, subject, target)
-    limits, tell = SearchLimits(is_over=is_over), _teller(watch.tell)
+    limits, tell = SearchLimits(is_over=is_over), watch.found or _teller(watch.tell)
     search = Search(subject, target, record, limits, tell, order=order, spread=spread)
     if advice is not None:
         search = ModelSearch(
@@ -87,6 +91,7 @@ def optimized(
         search.run()
     except Unimprovable as error:
         return replace(empty, problem=str(error), seconds=monotonic() - began)
+    ended: Ended = "stopped" if watch.is_stopped() else "time" if is_over() else ""
     right, refused = _proved(search, judges, watch.tell)
     if search.trials.problem:
         refused.append(f"some candidates could not be timed: {search.trials.problem}")
@@ -106,6 +111,7 @@ def optimized(
         compulsory=compulsory_traffic(spec, subject.graph, spec.bindings()).value,
         seconds=monotonic() - began,
         tried=search.spent,
+        ended=ended,
         refused=refused,
         learned=learned,
         interrupted=watch.is_stopped(),

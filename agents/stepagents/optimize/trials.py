@@ -5,7 +5,6 @@ One :class:`Trier` works for one program; a worker keeps that of the program tha
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -15,7 +14,6 @@ from stepagents.executors.executor import Executor
 from stepagents.experience.optimizations import Bottleneck
 from stepagents.optimize.candidates import OptimizeTarget, estimate, figures_of, timed_subject
 from stepagents.optimize.features import bottleneck_of
-from stepagents.validated import read_json
 from stepcore.chips.keys import described
 from stepcore.chips.reader import read_hardware
 from stepcore.jobdata.choices import AffineRule
@@ -30,7 +28,7 @@ from stepcore.jobdata.optimizing import (
     TrialResult,
     TrialSubject,
 )
-from stepcore.jobdata.plain import shared
+from stepcore.jobdata.plain import from_plain, shared
 from stepcore.jobs import Job, JobError
 from stepcore.records import Record
 from stepcore.rewrites import REWRITES, Rewrite, RewriteSite, RewriteSubject, rewritten, subject_of
@@ -174,7 +172,7 @@ class SpreadTrials:
         nothing = SitesResult(tuple(() for _ in names))
         for result in self._answers(SITES, asked, nothing):
             plain = result.bottleneck
-            bottleneck = _UNKNOWN if plain is None else read_json(Bottleneck, json.dumps(plain))
+            bottleneck = _UNKNOWN if plain is None else from_plain(Bottleneck, plain)
             yield LookedAt([tuple(map(site_of, rows)) for rows in result.found], bottleneck)
 
     def estimates(self, trials: Sequence[Trial]) -> Iterator[int | None]:

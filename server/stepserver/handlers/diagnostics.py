@@ -39,6 +39,7 @@ def nothing() -> types.DocumentDiagnosticReport:
 async def code_action(parts: Parts, params: types.CodeActionParams) -> list[types.CodeAction] | None:
     """Offer what mends the findings of a place, the fix of the whole file, and what writes programs."""
     from stepcore.ide import features  # here, because the first findings must not wait for all features
+    from stepserver.handlers import optimizing
 
     only = params.context.only
     synthesis = _synthesis(parts, params) if _wanted(WRITE, only) else []
@@ -58,6 +59,8 @@ async def code_action(parts: Parts, params: types.CodeActionParams) -> list[type
     offered = [at.convert.action(action, params.context.diagnostics) for action in found]
     if _wanted(WRITE, only) and _may_write(at.analysis, at.span(params.range)):
         offered.append(_write_action(parts, params.text_document.uri))
+    if _wanted(WRITE, only):
+        offered += optimizing.actions(parts, at, at.span(params.range))
     return offered + synthesis
 
 

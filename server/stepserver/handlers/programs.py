@@ -18,6 +18,7 @@ from stepcore.jobdata.editor import ProgramStatus, SimulationStarted
 from stepcore.jobdata.plain import written
 from stepcore.text.span import Span
 from stepserver.documents import Module
+from stepserver.handlers import optimizing
 from stepserver.handlers.place import RequestPlace, place
 from stepserver.parts import Parts
 from stepserver.simulation import BUSY, plain_range
@@ -53,6 +54,7 @@ async def code_lens(parts: Parts, params: types.CodeLensParams) -> list[types.Co
             if (located := at.convert.locate(Span(lens.span.start, lens.span.start))) is not None
             and located[0].uri == at.uri
         ]
+        lenses += optimizing.lenses(parts, at)
     return lenses if lenses or settings.run != "off" else None
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from stepcore.jobdata.editor import (
     ImplOrder,
@@ -16,18 +16,15 @@ from stepcore.jobdata.editor import (
     TextWithImpl,
     WriteOrder,
 )  # fmt: skip
-from stepcore.jobdata.plain import Mistyped, from_plain, written
+from stepcore.jobdata.plain import written
+from stepserver.handlers.orders import CLOSED, order_of
 
 if TYPE_CHECKING:
-    from stepcore.records import Record
     from stepserver.documents import Module
     from stepserver.parts import Parts
     from stepserver.writing import Work
 
-Order = TypeVar("Order", bound="Record")
 FunctionOrder = TypeVar("FunctionOrder", bound=SizesOrder)
-
-_CLOSED: Final = "this document is not open"
 
 
 async def write(parts: Parts, *arguments: Any) -> dict[str, Any]:
@@ -38,12 +35,12 @@ async def write(parts: Parts, *arguments: Any) -> dict[str, Any]:
     ``answers_without_program`` are as in :mod:`stepagents.proposers.model`. Returns ``id``, 0 where ``message`` says
     why nothing was started; ``stepsmith/writing`` tells the rest.
     """
-    order = _order(WriteOrder, arguments)
+    order = order_of(WriteOrder, arguments)
     if isinstance(order, str):
         return written(OrderStarted(0, order))
     module = parts.documents.module_of(order.uri)
     if module is None:
-        return written(OrderStarted(0, _CLOSED))
+        return written(OrderStarted(0, CLOSED))
     analysis = await parts.analyses.of(module)
     if analysis.kind != "task" or module.is_notebook:
         return written(OrderStarted(0, "programs are written for task files: one with inputs, functions and outputs"))
@@ -59,7 +56,7 @@ async def synthesize(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """
     from stepserver.synthesis import put_beside, synthesis
 
-    order = _order(SynthesizeOrder, arguments)
+    order = order_of(SynthesizeOrder, arguments)
     applies = not isinstance(order, str) and order.apply
     deliver = partial(put_beside, parts.editor, parts.workspace.client) if applies else None
     number, problem = _begun(parts, order, synthesis, deliver)
@@ -76,7 +73,7 @@ async def sizes(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """
     from stepserver.synthesis import finding_sizes
 
-    return written(OrderStarted(*_begun(parts, _order(SizesOrder, arguments), finding_sizes)))
+    return written(OrderStarted(*_begun(parts, order_of(SizesOrder, arguments), finding_sizes)))
 
 
 def _begun(
@@ -92,28 +89,18 @@ def _begun(
         return 0, order
     module = parts.documents.module_of(order.uri)
     if module is None:
-        return 0, _CLOSED
+        return 0, CLOSED
     work = work_of(module, order, to_fs_path(parts.workspace.folder_of(order.uri)) or "")
     return (0, work) if isinstance(work, str) else parts.writing.start(module, work, deliver)
 
 
 async def stop_writing(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run ``stepsmith.server.stopWriting`` with a :class:`stepcore.jobdata.editor.StopOrder`."""
-    order = _order(StopOrder, arguments)
+    order = order_of(StopOrder, arguments)
     return written(Stopped(0, order) if isinstance(order, str) else Stopped(parts.writing.stop(order.id)))
 
 
 async def with_impl(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run ``stepsmith.server.withImpl`` with a :class:`stepcore.jobdata.editor.ImplOrder`."""
-    order = _order(ImplOrder, arguments)
+    order = order_of(ImplOrder, arguments)
     return written(TextWithImpl("", order) if isinstance(order, str) else parts.writing.with_impl(order))
-
-
-def _order(kind: type[Order], arguments: tuple[Any, ...]) -> Order | str:
-    """Read an order, or return what is wrong with it; null is what a client says of what it leaves open."""
-    first = arguments[0] if arguments else None
-    options = first if isinstance(first, Mapping) else {}
-    try:
-        return from_plain(kind, {name: value for name, value in options.items() if value is not None})
-    except Mistyped as error:
-        return f"the option {error}"

@@ -1,0 +1,102 @@
+"""The job ``optimize`` of the agents' worker: a program of a file in, its verified front out.
+
+The search times candidates in workers that run nobody's code, and verifies the front in others, as the user's file
+asks; this process runs none of it. What it works out is kept on disk, so that the same order goes on from there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from stepagents.executors.executor import available_cpus, worker_command
+from stepagents.executors.opening import ExecutorChoice, open_executor
+from stepagents.optimize.candidates import FasterText, Goal, OptimizeTarget
+from stepagents.optimize.outcome import Optimized, brought
+from stepagents.optimize.proof import Judges
+from stepagents.optimize.record import SearchRecord, record_path, search_order
+from stepagents.optimize.run import Watch, optimized
+from stepagents.optimize.worker import OPTIMIZE_WORKER
+from stepcore.chips.reader import read_hardware
+from stepcore.cycles.bounds import COMPUTE
+from stepcore.jobdata.optimizing import FasterPoint, FasterResult, FasterStep, OptimizeProgress, OptimizeRequest
+from stepcore.jobs import Context, JobCancelled, Limits, Pool
+from stepcore.rewrites import subject_of
+from stepcore.settings.limits import InForce
+from stepcore.timer.told import chip_told
+
+_JUDGE: Final = "stepcore.sim.worker"
+_ERRORS: Final = "it has errors: they have to be mended first"
+
+
+def optimize(request: OptimizeRequest, context: Context) -> FasterResult:
+    """Return what came of an order; one that is concluded ends with what it has by then, verified.
+
+    Raises:
+        JobError: the chip's description cannot be used.
+        JobCancelled: nobody wants the result any more.
+    """
+    subject = subject_of(request.text, request.path, request.program, request.affine)
+    if subject is None:
+        return FasterResult(request.chip_name, problem=_ERRORS)
+    with chip_told():
+        chip = read_hardware(request.chip, request.chip_name)
+    target = OptimizeTarget(chip, request.compute or COMPUTE, request.capacity, Goal(request.goal))
+    limits = InForce(request.run_seconds, request.run_memory, request.network)
+    order = search_order(subject, target, remembers=False)
+    workers = available_cpus()
+    with (
+        SearchRecord(record_path(order, Path(request.records))) as record,
+        Pool(worker_command(_JUDGE), workers, Limits(memory=limits.memory << 20)) as pool,
+        Judges(subject, chip, limits, pool) as judges,
+        open_executor(ExecutorChoice(workers=workers, module=OPTIMIZE_WORKER)) as timers,
+    ):
+        if record.known:
+            _tell(context, f"{record.known:,} candidates are known from before")
+        watch = Watch(
+            lambda text: _tell(context, text),
+            lambda: context.concluded or context.cancelled,
+            request.seconds,
+            lambda found: context.progress(_news(found)),
+        )
+        outcome = optimized(subject, target, record, judges, watch, executor=timers)
+        if context.cancelled:
+            raise JobCancelled
+        return _result(outcome, [record.problem] if record.problem else [])
+
+
+def _tell(context: Context, text: str) -> None:
+    context.progress(OptimizeProgress(text))
+
+
+def _news(found: FasterText) -> OptimizeProgress:
+    figures = found.figures
+    last = found.steps[-1].sentence if found.steps else "as it is"
+    return OptimizeProgress(last, figures.cycles, _ratio(figures.cycles, figures.bound))
+
+
+def _ratio(cycles: int, bound: int | None) -> float | None:
+    return cycles / bound if bound else None
+
+
+def _result(outcome: Optimized, remarks: list[str]) -> FasterResult:
+    return FasterResult(
+        outcome.hw,
+        tuple(_point(each, outcome) for each in outcome.front),
+        outcome.old,
+        outcome.bound,
+        outcome.bound_by,
+        outcome.tried,
+        outcome.ended,
+        (*outcome.refused, *remarks),
+        outcome.problem,
+    )
+
+
+def _point(found: FasterText, outcome: Optimized) -> FasterPoint:
+    figures = found.figures
+    steps = tuple(FasterStep(step.sentence, brought(step), step.after.cycles) for step in found.steps)
+    ratio = _ratio(figures.cycles, outcome.bound)
+    return FasterPoint(
+        found.text, figures.cycles, figures.on_chip, figures.off_chip, ratio, found is outcome.best, steps
+    )

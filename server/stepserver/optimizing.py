@@ -1,0 +1,272 @@
+"""*Make it faster*: a search for faster programs that compute the same, which the client starts, follows and ends.
+
+The client orders one with ``stepsmith.server.optimize`` and hears of it by ``stepsmith/optimizing``, a notification
+that ends with one of the states ``done``, ``failed`` or ``cancelled`` in any case. What is found belongs to the text
+that it was ordered for, and is put into the document by ``stepsmith.server.takeFaster`` only while that has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from lsprotocol import types
+
+from stepcore.chips.keys import described
+from stepcore.chips.reader import read_hardware
+from stepcore.ide import timed
+from stepcore.ide.line_edits import line_edits
+from stepcore.ide.model import ProgramInfo
+from stepcore.ide.programs import programs
+from stepcore.isolation import Isolation, isolation_for
+from stepcore.jobdata.choices import OrderState
+from stepcore.jobdata.faster import OptimizeOrder, OptimizeStop, OptimizingParams, Taken, TakeOrder
+from stepcore.jobdata.optimizing import OPTIMIZE, FasterResult, OptimizeProgress, OptimizeRequest
+from stepcore.jobs import Job, JobCancelled, JobError
+from stepcore.settings.data_folder import records_folder
+from stepcore.timing.hardware import PRESETS
+from stepserver.agents import AgentPools
+from stepserver.convert import Converter
+from stepserver.documents import Module
+from stepserver.settings import limits_of
+from stepserver.simulation import Around
+from stepserver.timing import TimingStatus
+
+if TYPE_CHECKING:
+    from stepcore.ide.analysis import Analysis
+
+TOLD: Final = "stepsmith/optimizing"
+TITLE: Final = "Make it faster"
+CHANGED: Final = "the text has changed since; make it faster again, or undo the change"
+_SECONDS: Final = 60.0  # of a search, where nobody says more
+_PROOF: Final = 1800.0  # of work beyond the search: the front is verified; every run has a limit of its own
+_MOST: Final = 1 << 50  # bytes, FLOPs per cycle
+_LONGEST: Final = 604_800.0  # seconds
+_SCRIPT: Final = "this is a script, which runs once: programs (@step.program, tasks) are made faster"
+
+
+@dataclass(slots=True)
+class Optimization:
+    """One search that goes on; ``told`` is its last news."""
+
+    module: Module
+    order: OptimizeOrder
+    before: str
+    job: Job[FasterResult]
+    told: OptimizingParams = field(init=False)
+
+
+class Optimizing:
+    """All searches of this server: one at a time, because each takes all cores."""
+
+    def __init__(self, around: Around, timing: TimingStatus) -> None:
+        self._around = around
+        self._timing = timing
+        self._pools = AgentPools(around.workspace)
+        self._running: dict[int, Optimization] = {}
+        self._last = 0
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """Process ids of the workers."""
+        return self._pools.worker_pids
+
+    def news(self, module: Module, program: str) -> OptimizingParams | None:
+        """Return the last news of the search for a program; None where there is none."""
+        told = (each.told for each in self._running.values() if each.module is module)
+        return next((each for each in told if each.program == program), None)
+
+    def hindrance(self, module: Module, analysis: Analysis, info: ProgramInfo | None) -> str:
+        """Return why a program cannot be made faster; "" where nothing speaks against it. No search is begun."""
+        if not self._around.workspace.is_trusted:
+            return "this workspace is not trusted: nothing is run in it"
+        if module.is_notebook or not module.is_file:
+            return "programs are made faster in files that are on the disk: save it first"
+        if self._around.projects.task(module) is not None:
+            return "this file answers a task: put the answer into the task's own file, and make that faster"
+        if info is None:
+            return _SCRIPT if analysis.script is not None else "there is no program here: put the cursor into one"
+        if untimed := timed.why_untimed(analysis, info):
+            return f"{info.name} cannot be timed: {untimed}"
+        problem = self._timing.chip(module).problem
+        return f"the chip cannot be used: {problem}" if problem else ""
+
+    def start(self, module: Module, analysis: Analysis, order: OptimizeOrder) -> tuple[int, str, str]:
+        """Begin a search; returns its number, or 0 and why there is none, and the program that is meant."""
+        info = program_of(module, analysis, order)
+        name = "" if info is None else info.name
+        problem = self.hindrance(module, analysis, info) or _unusable(order)
+        if not problem and self._running:
+            other = next(iter(self._running.values())).told.program
+            problem = f"{other} is being made faster, which takes all cores: stop that first"
+        if problem or info is None:
+            return 0, problem, name
+        request = self._request(module, info, order)
+        self._last += 1
+        number, loop = self._last, asyncio.get_running_loop()
+
+        def progress(news: OptimizeProgress) -> None:
+            loop.call_soon_threadsafe(self._hear, number, news)
+
+        isolation = _isolation(request)
+        job = self._pools.of(module).submit(
+            OPTIMIZE, request, seconds=request.seconds + _PROOF, on_progress=progress, isolation=isolation
+        )
+        search = Optimization(module, order, request.text, job)
+        search.told = OptimizingParams(number, module.uri, name, "running", "begins")
+        self._running[number] = search
+        self._around.reporter.start("making a program faster", self._follow(number, search))
+        self._show(search)
+        return number, "", name
+
+    def stop(self, order: OptimizeStop) -> int:
+        """End one search, or all: with what was found so far, or without; returns how many."""
+        found = [search for number, search in self._running.items() if order.id in (None, number)]
+        for search in found:
+            if order.keep:
+                search.job.conclude()
+            else:
+                search.job.cancel()
+        return len(found)
+
+    async def take(self, order: TakeOrder) -> Taken:
+        """Have the client make one text of another, as one edit that leaves alone what both have."""
+        module = self._around.documents.module_of(order.uri)
+        if module is None or module.is_notebook:
+            return Taken(False, "the document is not open any more")
+        if module.texts[0].source.text != order.before:
+            return Taken(False, CHANGED)
+        edit = Converter(self._around.workspace, module).workspace_edit(line_edits(order.before, order.text))
+        params = types.ApplyWorkspaceEditParams(edit, TITLE)
+        answer = await self._around.editor.ask(types.WORKSPACE_APPLY_EDIT, params)
+        if getattr(answer, "applied", False):
+            return Taken(True, "")
+        reason = getattr(answer, "failure_reason", None)
+        return Taken(False, f"the editor did not take the change{f': {reason}' if reason else ''}")
+
+    async def reset(self) -> None:
+        """Cancel everything and end the workers; the next search starts them anew."""
+        self.stop(OptimizeStop(keep=False))
+        await self._pools.reset()
+
+    def close(self) -> None:
+        """Kill all workers and wait for it; for the end of the process."""
+        self._pools.close()
+
+    def _request(self, module: Module, info: ProgramInfo, order: OptimizeOrder) -> OptimizeRequest:
+        around, chosen = self._around, self._timing.chip(module)
+        chip = PRESETS[chosen.name] if chosen.text is None else read_hardware(chosen.text, chosen.name)
+        settings, config = around.workspace.settings_of(module.uri), around.projects.project(module).config
+        limits = limits_of(settings, config)
+        return OptimizeRequest(
+            path=module.path,
+            program=info.name,
+            affine=settings.affine or config.affine,
+            chip_name=chip.name,
+            chip=described(chip),
+            compute=order.compute or 0,
+            capacity=chip.onchip.capacity if order.capacity is None else order.capacity,
+            text=module.texts[0].source.text,
+            goal=order.goal,
+            seconds=order.seconds or _SECONDS,
+            run_seconds=limits.seconds,
+            run_memory=limits.memory,
+            network=limits.network,
+            records=str(_records()),
+        )
+
+    def _hear(self, number: int, news: OptimizeProgress) -> None:
+        search = self._running.get(number)
+        if search is None:
+            return
+        told = replace(search.told, text=news.text)
+        if news.cycles is not None:
+            told = replace(told, cycles=news.cycles, ratio=news.ratio)
+        search.told = told
+        self._show(search)
+
+    async def _follow(self, number: int, search: Optimization) -> None:
+        """Wait for a job and tell its end, whatever it is."""
+        state: OrderState = "failed"
+        end = replace(search.told, message="the job ended without a result")
+        try:
+            found = await asyncio.wrap_future(search.job.future)
+            state, end = "done", replace(search.told, message=found.problem, before=search.before, result=found)
+        except (JobCancelled, asyncio.CancelledError):
+            state, end = "cancelled", replace(search.told, message="cancelled")
+        except JobError as error:
+            end = replace(search.told, message=error.message, code=error.code, detail=error.detail)
+        finally:
+            search.told = replace(end, state=state, text=None)
+            self._running.pop(number, None)
+            self._show(search)
+        if search.order.apply and state != "cancelled":
+            await self._deliver(search.told)
+
+    async def _deliver(self, told: OptimizingParams) -> None:
+        """Put the best program into the document, for a client that shows neither a choice nor failures."""
+        editor = self._around.editor
+        best = None if told.result is None else next((each for each in told.result.points if each.is_best), None)
+        if best is None or told.before is None:
+            editor.warn(f"{told.program}: {told.message or 'nothing that runs to its end was verified'}")
+        elif best.text == told.before:
+            editor.warn(f"{told.program}: no rewrite that was tried makes it better")
+        else:
+            taken = await self.take(TakeOrder(told.uri, told.before, best.text))
+            if not taken.taken:
+                editor.warn(f"{told.program}: {taken.message}")
+
+    def _show(self, search: Optimization) -> None:
+        self._around.editor.tell(TOLD, search.told)
+        self._around.editor.refresh(types.WORKSPACE_CODE_LENS_REFRESH)
+
+
+def program_of(module: Module, analysis: Analysis, order: OptimizeOrder) -> ProgramInfo | None:
+    """Return the program that an order names; by a line the one around it, or where there is one alone, that."""
+    found = programs(analysis)
+    if order.program is not None:
+        return next((info for info in found if info.name == order.program), None)
+    if order.line is not None and 0 <= order.line < len(module.source.line_starts):
+        offset = module.source.line_starts[order.line]
+        around = [info for info in found if info.span.start <= offset <= info.span.end]
+        if around:
+            return around[-1]
+    return found[0] if len(found) == 1 else None
+
+
+def lens_title(news: OptimizingParams | None) -> str:
+    """Return the text of the line above a program: what a click begins or ends, and what was found so far."""
+    if news is None:
+        return TITLE
+    if news.cycles is None:
+        return "Stop making it faster"
+    ratio = "" if news.ratio is None else f", {news.ratio:.3g}x of the bound"
+    return f"Stop making it faster | {news.cycles:,} cycles so far{ratio}"
+
+
+def _unusable(order: OptimizeOrder) -> str:
+    """Return what is wrong with the numbers of an order; "" where nothing is."""
+    for name, value in (("capacity", order.capacity), ("compute", order.compute)):
+        if value is not None and not 1 <= value <= _MOST:
+            return f"{name} has to lie between 1 and 2**50"
+    if order.seconds is not None and not 0 < order.seconds <= _LONGEST:
+        return f"seconds has to lie between 0 and {_LONGEST:,.0f}"
+    return ""
+
+
+def _records() -> Path:
+    """Return the folder of what searches work out; where it cannot be made, the search says so and goes on."""
+    folder = records_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return folder  # opening a record in it fails for the same reason, which the search tells
+    return folder
+
+
+def _isolation(request: OptimizeRequest) -> Isolation:
+    """Return what the worker may do: start the workers that time and verify, each kept away from more than it needs."""
+    inner = isolation_for(Path(request.path), network=request.network)
+    return Isolation("user", tuple(sorted({*inner.folders, request.records})), inner.network)

@@ -1,0 +1,75 @@
+"""What *Make it faster* tells an editor, and what that orders; :mod:`stepcore.jobdata.editor` has it, too.
+
+A ``line`` counts from 0 here, as positions of the protocol do.
+"""
+
+from __future__ import annotations
+
+from stepcore.jobdata.choices import OrderState
+from stepcore.jobdata.failures import FailureDetail
+from stepcore.jobdata.optimizing import FasterResult, OptimizeOptions
+from stepcore.records import Record
+
+
+class OptimizeOrder(OptimizeOptions, kw_only=True):
+    """Argument of ``stepsmith.server.optimize``: a program of a document, by its name or by a ``line`` in it.
+
+    ``apply`` has the server put the best program into the document, for clients that show no choice.
+    """
+
+    uri: str
+    program: str | None = None
+    line: int | None = None
+    apply: bool = False
+
+
+class OptimizeStarted(Record):
+    """Answer to it: the order's number, or 0 and why there is none, and the program that is meant."""
+
+    id: int
+    message: str
+    program: str = ""
+
+
+class OptimizeStop(Record):
+    """Argument of ``stepsmith.server.stopOptimizing``: an order (None: all), and whether to keep what it has."""
+
+    id: int | None = None
+    keep: bool = True
+
+
+class OptimizingParams(Record):
+    """Parameters of ``stepsmith/optimizing``. The last one of an order is ``done``, ``failed`` or ``cancelled``.
+
+    While it runs ``text`` says what is going on; ``cycles`` are those of the best so far, by their bound (``ratio``).
+    At the end ``result`` is what came of it, ``before`` the document's text that it was made for, and ``message`` says
+    why there is nothing.
+    """
+
+    id: int
+    uri: str
+    program: str
+    state: OrderState
+    text: str | None = None
+    cycles: int | None = None
+    ratio: float | None = None
+    message: str | None = None
+    code: str | None = None
+    detail: FailureDetail | None = None
+    before: str | None = None
+    result: FasterResult | None = None
+
+
+class TakeOrder(Record):
+    """Argument of ``stepsmith.server.takeFaster``: the document is to become ``text``, which was made of ``before``."""
+
+    uri: str
+    before: str
+    text: str
+
+
+class Taken(Record):
+    """Answer to it: whether the editor took the edit, or why it was not asked to."""
+
+    taken: bool
+    message: str

@@ -1,0 +1,261 @@
+"""*Make it faster* over the wire: verified points, an end in any case, and only the text that they were made for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp_client import PUSH, Client
+from processes import PATIENCE, alive, children, eventually
+from server_texts import GOOD, HEAD, OVERUSED
+
+ROOT = Path(__file__).parents[1]
+OFF = {"simulation": {"run": "off"}}
+EXPERT = (ROOT / "examples" / "swiglu_tiles.py").read_text()
+CHIP = {"timing.hw": "validation"}
+SCRIPT = (ROOT / "tests" / "published" / "attention_single_accum.py").read_text(encoding="utf-8")
+_PATIENCE = 5 * PATIENCE  # a whole search with its verifications
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("work")
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[Client]:
+    """One trusted server, which keeps what searches work out in a folder of the test."""
+    store = folder / "kept" / "experience.sqlite3"
+    libraries = os.pathsep.join((str(ROOT), str(ROOT / "server")))
+    env = {**os.environ, "PYTHONPATH": libraries, "STEPSMITH_STORE": str(store)}
+    with Client(env=env) as client:
+        client.initialize(PUSH, trusted=True, settings={**OFF, **CHIP}, folder=folder, client={"gutter": True})
+        yield client
+        assert "Traceback" not in client.stderr(), client.stderr()
+
+
+def opened(client: Client, folder: Path, name: str, text: str, language: str = "python") -> str:
+    file = folder / name
+    file.write_text(text)
+    client.open(file.as_uri(), text, language)
+    return file.as_uri()
+
+
+def command(client: Client, name: str, **argument: Any) -> dict[str, Any]:
+    params = {"command": f"stepsmith.server.{name}", "arguments": [argument]}
+    result: dict[str, Any] = client.request("workspace/executeCommand", params)
+    return result
+
+
+def optimize(client: Client, uri: str, **options: Any) -> int:
+    started = command(client, "optimize", uri=uri, **options)
+    assert started["message"] == "", started
+    number: int = started["id"]
+    return number
+
+
+def end(client: Client, number: int) -> dict[str, Any]:
+    def is_it(message: dict[str, Any]) -> bool:
+        params = message.get("params")
+        told = message.get("method") == "stepsmith/optimizing"
+        return told and params["id"] == number and params["state"] != "running"  # type: ignore[index]
+
+    params: dict[str, Any] = client.wait(is_it, _PATIENCE)["params"]
+    return params
+
+
+def progress(client: Client, number: int) -> list[dict[str, Any]]:
+    news = [message["params"] for message in client.received if message.get("method") == "stepsmith/optimizing"]
+    return [params for params in news if params["id"] == number and params["state"] == "running"]
+
+
+def lenses(client: Client, uri: str) -> list[dict[str, Any]]:
+    found = client.request("textDocument/codeLens", {"textDocument": {"uri": uri}}) or []
+    return [lens["command"] for lens in found]
+
+
+def applied(client: Client) -> dict[str, Any]:
+    """Return the edit that the server asked the client to apply last."""
+    asked = [each for each in client.received if each.get("method") == "workspace/applyEdit"]
+    edit: dict[str, Any] = asked[-1]["params"]["edit"]
+    return edit
+
+
+def edited(text: str, edit: dict[str, Any]) -> str:
+    """Return a text after the edits of its document, which all are of whole lines."""
+    lines = text.splitlines(keepends=True)
+    for each in reversed(edit["documentChanges"][0]["edits"]):
+        start, stop = each["range"]["start"], each["range"]["end"]
+        assert start["character"] == stop["character"] == 0
+        lines[start["line"] : stop["line"]] = [each["newText"]]
+    return "".join(lines)
+
+
+def test_the_expert_becomes_faster_and_is_taken_as_one_edit(client: Client, folder: Path) -> None:
+    uri = opened(client, folder, "expert.py", EXPERT)
+    timed = [("expert", "timed")]
+    client.notification(
+        "stepsmith/timing",
+        lambda params: params["uri"] == uri and [(row["name"], row["state"]) for row in params["programs"]] == timed,
+    )
+    (faster,) = [each for each in lenses(client, uri) if each["title"] == "Make it faster"]
+    assert (faster["command"], faster["arguments"]) == ("stepsmith.makeFaster", [uri, "expert"])
+    number = optimize(client, uri, program="expert", seconds=600)
+    running = client.notification("stepsmith/optimizing", lambda params: params.get("cycles") is not None)
+    assert running["ratio"] > 1
+    (stop,) = [each for each in lenses(client, uri) if each["command"] == "stepsmith.stopMakingFaster"]
+    assert "cycles so far" in stop["title"]
+    assert command(client, "optimize", uri=uri, program="expert")["message"].startswith("expert is being made faster")
+    told = end(client, number)
+    assert (told["state"], told["message"], told["before"]) == ("done", "", EXPERT)
+    result = told["result"]
+    assert (result["chip"], result["bound"], result["bound_by"]) == ("validation", 6656, "off-chip bandwidth")
+    assert result["before"]["cycles"] == 27502
+    (best,) = [point for point in result["points"] if point["is_best"]]
+    assert best["cycles"] < 9275
+    assert best["ratio"] == pytest.approx(best["cycles"] / 6656)
+    assert best["steps"][-1]["cycles"] == best["cycles"]
+    assert all(step["what"] and step["brought"] for step in best["steps"])
+    assert [point["cycles"] for point in result["points"]] == sorted(point["cycles"] for point in result["points"])
+    # It is taken while the document has the text that it was made for, and leaves the rest alone.
+    client.answers["workspace/applyEdit"] = {"applied": True}
+    order = {"uri": uri, "before": told["before"], "text": best["text"]}
+    assert command(client, "takeFaster", **order) == {"taken": True, "message": ""}
+    assert edited(EXPERT, applied(client)) == best["text"]
+    client.answers["workspace/applyEdit"] = {"applied": False, "failureReason": "it is read-only"}
+    assert "it is read-only" in command(client, "takeFaster", **order)["message"]
+    client.change(uri, 2, {"text": EXPERT + "\n# changed\n"})
+    refused = command(client, "takeFaster", **order)
+    assert refused["taken"] is False
+    assert "the text has changed" in refused["message"]
+    client.change(uri, 3, {"text": EXPERT})  # the same order goes on from what is known
+    again = optimize(client, uri, program="expert", seconds=600)
+    assert end(client, again)["result"]["points"] == result["points"]
+    assert any("candidates are known from before" in str(news.get("text")) for news in progress(client, again))
+    assert {each["title"] for each in lenses(client, uri)} >= {"Make it faster"}
+
+
+def test_stopping_keeps_the_best_and_cancelling_nothing_and_edits_go_on(client: Client, folder: Path) -> None:
+    text = EXPERT.replace("expert", "other")
+    uri = opened(client, folder, "other.py", text)
+    number = optimize(client, uri, line=text[: text.index("def other")].count("\n"), goal="front")
+    client.notification(
+        "stepsmith/optimizing", lambda params: params["id"] == number and params.get("cycles") is not None
+    )
+    client.change(uri, 2, {"text": text + OVERUSED})  # an edit is answered while the search goes on
+    assert client.findings(uri, 2)
+    assert command(client, "stopOptimizing", id=number) == {"stopped": 1}
+    told = end(client, number)
+    assert (told["state"], told["result"]["unfinished"], told["before"]) == ("done", "stopped", text)
+    assert any(point["is_best"] for point in told["result"]["points"])
+    client.change(uri, 3, {"text": text})
+    number = optimize(client, uri, program="other")
+    client.notification("stepsmith/optimizing", lambda params: params["id"] == number)
+    assert command(client, "stopOptimizing", keep=False) == {"stopped": 1}
+    told = end(client, number)
+    assert (told["state"], "result" in told) == ("cancelled", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "why"),
+    [
+        ("script.py", SCRIPT, {}, "this is a script"),
+        ("broken.py", HEAD + OVERUSED, {}, "overused cannot be timed: the program has errors"),
+        ("none.py", HEAD + GOOD, {"program": "nosuch"}, "there is no program here"),
+        ("wide.py", HEAD + GOOD, {"capacity": 0}, "capacity has to lie"),
+        ("long.py", HEAD + GOOD, {"seconds": -1}, "seconds has to lie"),
+        ("goal.py", HEAD + GOOD, {"goal": "speed"}, "goal: one of 'cycles', 'memory', 'front'"),
+        ("typed.py", HEAD + GOOD, {"compute": "much"}, "compute: a whole number or null was expected"),
+    ],
+)
+def test_what_cannot_be_optimized_says_why(
+    client: Client, folder: Path, name: str, text: str, options: dict[str, Any], why: str
+) -> None:
+    uri = opened(client, folder, name, text)
+    started = command(client, "optimize", uri=uri, **options)
+    assert started["id"] == 0
+    assert why in started["message"]
+
+
+def test_a_program_that_is_wrong_is_told_at_the_end(client: Client, folder: Path) -> None:
+    text = EXPERT.replace("expert", "wrong").replace("return ((torch", "return 2 * ((torch")
+    uri = opened(client, folder, "wrong.py", text)
+    told = end(client, optimize(client, uri, program="wrong"))
+    assert told["state"] == "done"
+    assert told["message"].startswith("it is not right as it is")
+    assert "points" not in told["result"]  # what holds its default is left out
+
+
+def test_the_light_bulb_offers_it_on_a_program_and_nowhere_else(client: Client, folder: Path) -> None:
+    uri = opened(client, folder, "bulb.py", HEAD + GOOD + OVERUSED)
+    client.findings(uri)
+
+    def offered(line: int) -> list[str]:
+        spot = {"line": line, "character": 0}
+        asked = {"textDocument": {"uri": uri}, "range": {"start": spot, "end": spot}, "context": {"diagnostics": []}}
+        found = client.request("textDocument/codeAction", asked) or []
+        return [each["kind"] for each in found if each["title"] == "Make it faster"]
+
+    lines = (HEAD + GOOD + OVERUSED).split("\n")
+    assert offered(next(number for number, line in enumerate(lines) if "def good" in line)) == [
+        "refactor.rewrite.stepsmith"
+    ]
+    assert offered(0) == []
+    assert offered(next(number for number, line in enumerate(lines) if "def overused" in line)) == []
+
+
+def test_without_trust_nothing_is_run(tmp_path: Path) -> None:
+    with Client() as client:
+        client.initialize(PUSH, folder=tmp_path)
+        uri = opened(client, tmp_path, "file.py", HEAD + GOOD)
+        started = command(client, "optimize", uri=uri)
+        assert (started["id"], started["message"]) == (0, "this workspace is not trusted: nothing is run in it")
+        assert children(client.process.pid) == []
+
+
+def test_other_editors_get_the_best_put_into_the_text_and_no_process_is_left(tmp_path: Path) -> None:
+    libraries = os.pathsep.join((str(ROOT), str(ROOT / "server")))
+    env = {**os.environ, "PYTHONPATH": libraries, "STEPSMITH_STORE": str(tmp_path / "kept" / "store")}
+    with Client(env=env) as client:
+        client.answers["workspace/applyEdit"] = {"applied": True}
+        client.initialize(PUSH, trusted=True, settings={**OFF, **CHIP}, folder=tmp_path)
+        uri = opened(client, tmp_path, "expert.py", EXPERT)
+        line = EXPERT[: EXPERT.index("def expert")].count("\n")
+        spot = {"line": line, "character": 0}
+        asked = {"textDocument": {"uri": uri}, "range": {"start": spot, "end": spot}, "context": {"diagnostics": []}}
+        (action,) = [
+            each for each in client.request("textDocument/codeAction", asked) if each["title"] == "Make it faster"
+        ]
+        assert action["command"]["command"] == "stepsmith.server.optimize"
+        order = {**action["command"]["arguments"][0], "seconds": 600}
+        client.request("workspace/executeCommand", {"command": "stepsmith.server.optimize", "arguments": [order]})
+        client.wait(lambda message: message.get("method") == "workspace/applyEdit", _PATIENCE)
+        assert edited(EXPERT, applied(client)) != EXPERT
+        number = optimize(client, uri)
+        client.notification("stepsmith/optimizing", lambda params: params["id"] == number)
+        left = children(client.process.pid)
+        client.shutdown()
+    assert eventually(lambda: not any(alive(pid) for pid in left))
+
+
+def test_the_job_needs_nothing_of_the_users_python_but_torch() -> None:
+    """It runs in the Python that a user chose, with our packages and ruamel.yaml beside it and nothing else."""
+    script = """
+import sys
+LACKING = {"pydantic", "annotated_types", "openai", "httpx", "platformdirs", "typer", "rich", "pygls", "filelock"}
+class Lacking:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in LACKING:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Lacking())
+import stepagents.jobs.optimize, stepagents.optimize.worker
+print("loaded")
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "loaded\n", done.stderr
