@@ -29,6 +29,7 @@ if (!tests) {
 const PAGES = {
   "dist/panel.js": "src/views/panel/webview/main.ts",
   "dist/timeline.js": "src/timing/timeline/webview/main.ts",
+  "dist/faster.js": "src/faster/webview/main.ts",
 };
 if (!tests) {
   for (const [outfile, entry] of Object.entries(PAGES)) {

@@ -16,7 +16,7 @@ import { describe } from "./errors";
 import { FolderInterpreters } from "./folderInterpreters";
 import type { Interpreters } from "./interpreter";
 import { Backoff, Coalesced, withLimit } from "./restart";
-import type { SimulationParams, SimulatorParams, TimingParams } from "./server";
+import type { OptimizingParams, SimulationParams, SimulatorParams, TimingParams } from "./server";
 import type { ServerState } from "./services";
 import { serverSettings, withoutInterpreter } from "./settings";
 import type { ModelAnswer, ModelQuestion, WritingParams } from "./server";
@@ -43,6 +43,7 @@ export class Server implements vscode.Disposable {
   private readonly simulatorSent = new vscode.EventEmitter<SimulatorParams | undefined>();
   private readonly timingSent = new vscode.EventEmitter<TimingParams>();
   private readonly writingSent = new vscode.EventEmitter<WritingParams>();
+  private readonly optimizingSent = new vscode.EventEmitter<OptimizingParams>();
   private readonly restarting = new Coalesced(() => this.cycle());
   private readonly folders: FolderInterpreters;
   private readonly telling = new Coalesced(() => this.folders.tell(() => this.running));
@@ -62,6 +63,7 @@ export class Server implements vscode.Disposable {
   readonly onSimulator = this.simulatorSent.event;
   readonly onTiming = this.timingSent.event;
   readonly onWriting = this.writingSent.event;
+  readonly onOptimizing = this.optimizingSent.event;
   private answerOfModel: (question: ModelQuestion) => Promise<ModelAnswer> = () =>
     Promise.resolve({ fault: "other", message: "no model was chosen" });
 
@@ -149,6 +151,7 @@ export class Server implements vscode.Disposable {
     this.simulatorSent.dispose();
     this.timingSent.dispose();
     this.writingSent.dispose();
+    this.optimizingSent.dispose();
     for (const disposable of this.disposables) {
       disposable.dispose();
     }
@@ -206,6 +209,7 @@ export class Server implements vscode.Disposable {
     client.onNotification("stepsmith/simulation", (params: SimulationParams) => this.simulationSent.fire(params));
     client.onNotification("stepsmith/timing", (params: TimingParams) => this.timingSent.fire(params));
     client.onNotification("stepsmith/writing", (params: WritingParams) => this.writingSent.fire(params));
+    client.onNotification("stepsmith/optimizing", (params: OptimizingParams) => this.optimizingSent.fire(params));
     client.onRequest("stepsmith/model", (question: ModelQuestion) => this.answerOfModel(question));
     client.onNotification("stepsmith/simulator", (params: SimulatorParams) => this.setSimulator(params));
     try {

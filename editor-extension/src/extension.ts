@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { Server } from "./client";
 import { registerCommands } from "./commands";
 import { ManagedEnvironment } from "./environment";
+import { Faster } from "./faster/faster";
 import { Interpreters } from "./interpreter";
 import { concernOf } from "./relevance";
 import type { Services } from "./services";
@@ -36,7 +37,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const asking = new Asking(context, started, log);
   const writing = new Writing(started, orders, asking, proposals, log);
   const synthesis = new Synthesis(context.workspaceState, started, orders, asking, proposals, log);
-  context.subscriptions.push(orders, proposals, asking, writing, synthesis);
+  const faster = new Faster(context.extensionUri, started, proposals, log);
+  context.subscriptions.push(orders, proposals, asking, writing, synthesis, faster);
   startWhenNeeded(context, started, interpreters);
 }
 

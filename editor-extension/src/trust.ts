@@ -17,6 +17,7 @@ const ACTIONS = {
   simulate: ["Simulation", "simulates"],
   write: ["Writing a program", "writes programs"],
   synthesize: ["Synthesis", "synthesizes programs"],
+  optimize: ["Making a program faster", "makes programs faster"],
 } as const;
 
 /** Whether an action that runs code is allowed; if not, offer the editor's own dialog for trust. */

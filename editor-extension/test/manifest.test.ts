@@ -48,6 +48,13 @@ test("every contributed command is registered, in the category Stepsmith", () =>
   }
 });
 
+test("the scripts of all pages are packed", () => {
+  const built = [...readFileSync("esbuild.mjs", "utf8").matchAll(/"(dist\/\w+\.js)": "src/g)].map(([, name = ""]) => name);
+  const packed = readFileSync(".vscodeignore", "utf8").split("\n");
+  assert.ok(built.length >= 3);
+  assert.deepEqual(built.filter((name) => !packed.includes(`!${name}`)), []);
+});
+
 test("menus and walkthrough use commands that exist", () => {
   const used = Object.values(contributes.menus).flat().map(({ command }) => command);
   for (const step of contributes.walkthroughs.flatMap(({ steps }) => steps)) {

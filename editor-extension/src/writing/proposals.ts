@@ -14,10 +14,11 @@ export class Proposals implements vscode.Disposable {
     void this.provided.dispose();
   }
 
-  /** Show how a file would change; `label` stands in the title behind the file's name. */
-  async showDifference(uri: vscode.Uri, text: string, label: string, viewColumn?: vscode.ViewColumn): Promise<void> {
+  /** Show how a file would change, or how `before` would; `label` stands in the title behind the file's name. */
+  async showDifference(uri: vscode.Uri, text: string, label: string, viewColumn?: vscode.ViewColumn, before?: string): Promise<void> {
     const options = { preview: true, preserveFocus: true, ...(viewColumn === undefined ? {} : { viewColumn }) };
-    await vscode.commands.executeCommand("vscode.diff", uri, this.add(nameOf(uri), text), `${nameOf(uri)}: ${label}`, options);
+    const left = before === undefined ? uri : this.add(nameOf(uri), before);
+    await vscode.commands.executeCommand("vscode.diff", left, this.add(nameOf(uri), text), `${nameOf(uri)}: ${label}`, options);
   }
 
   /** Show beside the active editor what a file would hold. */

@@ -107,6 +107,10 @@ export const workspace = {
     workspace.providers[scheme] = provider;
     return new Disposable(() => undefined);
   },
+  /** The files, as if all of them were open. */
+  get textDocuments(): { uri: Uri; getText(): string }[] {
+    return [...world.files].map(([uri, text]) => ({ uri: Uri.parse(uri), getText: () => text }));
+  },
   onDidChangeTextDocument: world.textChanged.event,
   onDidCloseTextDocument: nothing,
   openTextDocument: (uri: unknown) => {
@@ -253,7 +257,42 @@ class QuickPick {
   }
 }
 
+/** A panel with a page, as the tests see it: what it was told, and what it says. */
+export class Panel {
+  static current: Panel | undefined;
+  readonly told: unknown[] = [];
+  title = "";
+  private readonly said = new EventEmitter<unknown>();
+  readonly webview = {
+    options: {},
+    html: "",
+    cspSource: "https://ours",
+    asWebviewUri: (uri: Uri) => uri,
+    onDidReceiveMessage: this.said.event,
+    postMessage: (message: unknown) => Promise.resolve(this.told.push(message) > 0),
+  };
+  readonly onDidDispose = nothing;
+
+  constructor() {
+    Panel.current = this;
+  }
+
+  say(message: unknown): void {
+    this.said.fire(message);
+  }
+
+  reveal(): void {
+    // it is in view
+  }
+
+  dispose(): void {
+    this.said.dispose();
+  }
+}
+
 export const window = {
+  registerWebviewPanelSerializer: () => new Disposable(() => undefined),
+  createWebviewPanel: () => new Panel(),
   get activeTextEditor(): unknown {
     return world.activeTextEditor;
   },
@@ -337,6 +376,10 @@ export class Uri {
     return new Uri(`${scheme}:${path}${query === undefined ? "" : `?${query}`}`);
   }
 
+  static joinPath(uri: Uri, ...parts: string[]): Uri {
+    return new Uri([uri.toString(), ...parts].join("/"));
+  }
+
   constructor(private readonly text: string) {}
 
   get path(): string {
@@ -364,6 +407,6 @@ export class Uri {
 export const version = "0.0.0";
 export const env = { appName: "test" };
 export const ProgressLocation = { Notification: 15 };
-export const ViewColumn = { Beside: -2 };
+export const ViewColumn = { Beside: -2, One: 1 };
 export const DiagnosticSeverity = { Warning: 1 };
 export const ConfigurationTarget = { Global: 1 };

@@ -1,0 +1,123 @@
+// *Make it faster*: from the line above a program to verified points, a difference, one click, and undo.
+import assert from "node:assert/strict";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { ROOT } from "../lib/editor.mjs";
+import { session } from "../lib/session.mjs";
+import { bringAbout, eventually } from "../lib/waiting.mjs";
+
+const FILE = "swiglu_tiles.py";
+const SETTINGS = { "stepsmith.simulation.run": "off", "stepsmith.timing.hw": "validation", "stepsmith.faster.seconds": 600 };
+const parts = session({
+  options: () => ({ settings: SETTINGS }),
+  prepare: (editor) => cpSync(join(ROOT, "examples", FILE), join(editor.folder, FILE)),
+  window: { width: 1720, height: 1000 },
+});
+
+const tab = () => parts.workbench.page.locator(".tab", { hasText: "Faster: expert" });
+const page = () => parts.workbench.webview("#words");
+const words = async () => (await page()).locator("#words").innerText();
+const difference = () => parts.workbench.page.locator(".monaco-diff-editor");
+const line = (text) => parts.workbench.page.locator(".view-line", { hasText: text });
+
+/** Wait until the search has ended with points. */
+async function ended() {
+  const frame = await page();
+  await frame.locator("#again").waitFor();
+  await frame.locator("#points input").first().waitFor();
+  return frame;
+}
+
+test("the line above a program begins a search, and says what it has found so far", async () => {
+  const { workbench } = parts;
+  await workbench.command("View: Toggle Primary Side Bar Visibility"); // the panel has two columns
+  await workbench.quickOpen(FILE);
+  await workbench.goto(44);
+  await workbench.lens(/^27,502 cycles \| .*4\.13x of the bound/).first().waitFor();
+  await workbench.clickLens(/^Make it faster$/, tab());
+  await workbench.lens(/^Stop making it faster \| [\d,]+ cycles so far, [\d.]+x of the bound$/).first().waitFor();
+  const frame = await page();
+  await eventually(async () => assert.match(await words(), /best so far [\d,]+ cycles, [\d.]+x of the bound \(not verified yet\): /));
+  assert.ok(await frame.locator("#stop").isVisible());
+});
+
+test("its points are verified: a plot with the bound, a list, and the steps to each", async () => {
+  const frame = await ended();
+  assert.match(await words(), /^[\d,]+ cycles, 1\.\d+x of the bound, .* on chip: [\d.]+x faster than before; [\d,]+ candidates tried$/);
+  assert.equal(await frame.locator("#plot .point").count(), await frame.locator("#points input").count());
+  assert.match(await frame.locator("#plot text.bound").textContent(), /^bound: 6,656 cycles \(off-chip bandwidth\)$/);
+  assert.equal(await frame.locator("#plot circle.before").count(), 1);
+  assert.ok((await frame.locator("#steps tbody tr").count()) >= 2);
+  assert.match(await frame.locator("#steps tbody tr").first().innerText(), /\d+(\.\d+)?x/);
+  assert.match(await frame.locator("#plot").getAttribute("aria-label"), /^Cycles over bytes on chip\. [\d,]+ cycles/);
+  await parts.workbench.page.mouse.move(400, 980);
+  await parts.workbench.settled();
+  await parts.workbench.bothThemes("faster");
+});
+
+test("keys choose points, and Enter shows the difference in the editor", async () => {
+  const { workbench } = parts;
+  const frame = await page();
+  const rows = await frame.locator("#points input").count();
+  const first = await frame.locator("#heading").innerText();
+  if (rows > 1) {
+    await frame.locator("#points input:checked").focus();
+    await frame.locator("#points input:checked").press("ArrowDown");
+    await eventually(async () => assert.notEqual(await frame.locator("#heading").innerText(), first));
+    await frame.locator("#points input:checked").press("ArrowUp");
+    await eventually(async () => assert.equal(await frame.locator("#heading").innerText(), first));
+  }
+  await bringAbout(difference().first(), async () => {
+    await frame.locator("#points input:checked").focus();
+    await frame.locator("#points input:checked").press("Enter");
+  });
+  await difference().locator(".line-insert").first().waitFor();
+  await workbench.settled();
+  await workbench.bothThemes("faster-difference");
+});
+
+test("one click takes a point, undo takes it back, and an edit makes all points outdated", async () => {
+  const { workbench } = parts;
+  const frame = await page();
+  await bringAbout(frame.locator("#taken", { hasText: "This is what the file holds." }), (wait) => frame.locator("#take").click(wait));
+  await difference().first().waitFor({ state: "detached" });
+  await workbench.page.keyboard.press("Control+1");
+  await workbench.goto(1);
+  await line("static tiles, off-chip memory included").first().waitFor(); // the file's own words stay
+  await workbench.page.keyboard.press("Control+z");
+  await eventually(async () => assert.equal(await frame.locator("#taken").innerText(), ""));
+  assert.ok(await frame.locator("#take").isEnabled());
+  await workbench.goto(1);
+  await workbench.page.keyboard.type("# mine\n");
+  await frame.locator("#outdated").waitFor();
+  assert.ok(!(await frame.locator("#take").isEnabled()));
+  assert.match(await frame.locator("#taken").innerText(), /^The text has changed since/);
+  await workbench.bothThemes("faster-outdated");
+  await eventually(async () => {
+    await workbench.page.keyboard.press("Control+1");
+    await workbench.page.keyboard.press("Control+z"); // a line that was typed is undone in two steps
+    await frame.locator("#outdated").waitFor({ state: "hidden", timeout: 1_000 });
+  });
+});
+
+test("the light bulb begins one, which goes on from what is known; stopping keeps the best", async () => {
+  const { workbench } = parts;
+  await workbench.page.keyboard.press("Control+1");
+  await workbench.goto(45, 8);
+  await workbench.take(await workbench.lightBulb("Make it faster"));
+  const frame = await page();
+  await frame.locator("#stop").waitFor();
+  await bringAbout(frame.locator("#again"), (wait) => frame.locator("#stop").click(wait));
+  await ended();
+  assert.match(await words(), /^[\d,]+ cycles, [\d.]+x of the bound/);
+  assert.deepEqual(await frame.evaluate(() => document.querySelectorAll("[style]").length), 0);
+});
+
+test("a file without programs says why nothing is made faster", async () => {
+  const { workbench } = parts;
+  await workbench.quickOpen("plain.py");
+  await workbench.command("Stepsmith: Make It Faster");
+  await workbench.message(/there is no program here/);
+});

@@ -1,0 +1,192 @@
+/** *Make it faster*: a search of the server, shown in a panel; each point is looked at as a difference, and taken by one click. */
+import * as vscode from "vscode";
+import { ExecuteCommandRequest } from "vscode-languageclient/node";
+
+import type { Server } from "../client";
+import { NO_PYTORCH } from "../codes";
+import { describe, registerAll } from "../errors";
+import { offerPython } from "../missing";
+import type { OptimizeOrder, OptimizeStarted, OptimizeStop, Taken, TakeOrder } from "../server";
+import { choiceSetting, textSetting } from "../settings";
+import { mayRunCode } from "../trust";
+import type { Proposals } from "../writing/proposals";
+import { FasterModel, pointsOf } from "./model";
+import { GOALS, optionsFrom } from "./options";
+import { FasterPanel } from "./panel";
+import { pointWords } from "./words";
+
+const SHOWN_MS = 6_000;
+
+/** What of the server is needed here. */
+type Asked = Pick<Server, "ensureStarted" | "client" | "onClientChanged" | "onOptimizing">;
+
+export class Faster implements vscode.Disposable {
+  private readonly model = new FasterModel();
+  private readonly subscriptions: { dispose(): unknown }[];
+  private readonly panel: FasterPanel;
+
+  constructor(
+    extension: vscode.Uri,
+    private readonly server: Asked,
+    private readonly proposals: Proposals,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.panel = new FasterPanel(
+      extension,
+      this.model,
+      {
+        search: (uri, program) => this.told(this.search(uri, program)),
+        stop: (uri, program, keep) => this.told(this.stop(uri, program, keep)),
+        preview: (uri, program, point) => this.told(this.preview(uri, program, point)),
+        take: (uri, program, point) => this.told(this.take(uri, program, point)),
+      },
+      log,
+    );
+    this.subscriptions = [
+      this.model,
+      this.panel,
+      server.onOptimizing((news) => {
+        this.model.update(news, openText(news.uri) ?? "");
+        if (NO_PYTORCH.has(news.code ?? "")) {
+          void offerPython("Making programs faster", news.detail?.action);
+        }
+      }),
+      server.onClientChanged((client) => {
+        if (client === undefined) {
+          this.model.serverLost("the language server ended; search on, what it found is known");
+        }
+      }),
+      registerAll(
+        {
+          "stepsmith.makeFaster": (target, program) => this.begin(target, program),
+          "stepsmith.stopMakingFaster": (target, program) => this.stopRunning(target, program),
+        },
+        log,
+      ),
+    ];
+  }
+
+  dispose(): void {
+    this.subscriptions.forEach((subscription) => void subscription.dispose());
+  }
+
+  /** Make the program of a code lens faster, else the one at the cursor. */
+  private async begin(target: unknown, program: unknown): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const uri = typeof target === "string" ? vscode.Uri.parse(target, true) : editor?.document.uri;
+    if (uri === undefined) {
+      void vscode.window.showWarningMessage("Stepsmith: open a file and put the cursor into a program.");
+    } else if (typeof program === "string") {
+      await this.search(uri, program);
+    } else {
+      await this.search(uri, undefined, editor?.selection.active.line);
+    }
+  }
+
+  /** Order a search, and show the panel; what cannot be searched for says why. */
+  private async search(uri: vscode.Uri, program?: string, line?: number): Promise<void> {
+    if (!(await mayRunCode("optimize"))) {
+      return;
+    }
+    await vscode.workspace.openTextDocument(uri); // the server knows open documents only
+    await this.server.ensureStarted();
+    const order: OptimizeOrder = {
+      uri: uri.toString(),
+      ...(program === undefined ? {} : { program }),
+      ...(line === undefined ? {} : { line }),
+      ...this.options(uri),
+    };
+    const answer = await this.execute<OptimizeStarted>("stepsmith.server.optimize", order);
+    if (answer === undefined || answer.id === 0) {
+      void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
+      return;
+    }
+    this.panel.show(uri, answer.program ?? program ?? "");
+  }
+
+  private options(uri: vscode.Uri): ReturnType<typeof optionsFrom>["options"] {
+    const settings = vscode.workspace.getConfiguration("stepsmith.faster", uri);
+    const goal = choiceSetting("faster.goal", GOALS, uri);
+    const capacity = textSetting("faster.capacity", uri);
+    const [compute, seconds] = [settings.get<unknown>("compute", 65_536), settings.get<unknown>("seconds", 60)];
+    const { options, problems } = optionsFrom({ goal: goal.value, capacity: capacity.value, compute, seconds });
+    for (const problem of [goal.problem, capacity.problem, ...problems]) {
+      if (problem !== undefined) {
+        this.log.warn(problem);
+      }
+    }
+    return options;
+  }
+
+  private async stopRunning(target: unknown, program: unknown): Promise<void> {
+    const running = this.model.running();
+    if (typeof target === "string" && typeof program === "string") {
+      this.panel.show(vscode.Uri.parse(target, true), program);
+    }
+    await this.execute("stepsmith.server.stopOptimizing", { ...(running === undefined ? {} : { id: running.id }) } satisfies OptimizeStop);
+  }
+
+  private async stop(uri: vscode.Uri, program: string, keep: boolean): Promise<void> {
+    const news = this.model.of(uri.toString(), program)?.news;
+    if (news !== undefined) {
+      await this.execute("stepsmith.server.stopOptimizing", { id: news.id, keep } satisfies OptimizeStop);
+    }
+  }
+
+  /** Show a point beside what the document has; where that is another text, beside the one that it was made for. */
+  private async preview(uri: vscode.Uri, program: string, number: number): Promise<void> {
+    const search = this.model.of(uri.toString(), program);
+    const point = pointsOf(search?.news.result)[number];
+    if (search !== undefined && point !== undefined) {
+      const label = pointWords(point);
+      const isKnown = this.known(uri, program).includes(openText(uri.toString()) ?? "");
+      await this.proposals.showDifference(uri, point.text, label, vscode.ViewColumn.One, isKnown ? undefined : search.before);
+    }
+  }
+
+  /** The texts that a point may replace: the one that it was made for, and those of the other points. */
+  private known(uri: vscode.Uri, program: string): string[] {
+    const search = this.model.of(uri.toString(), program);
+    return search === undefined ? [] : [search.before, ...pointsOf(search.news.result).map(({ text }) => text)];
+  }
+
+  private async take(uri: vscode.Uri, program: string, number: number): Promise<void> {
+    const point = pointsOf(this.model.of(uri.toString(), program)?.news.result)[number];
+    const document = await vscode.workspace.openTextDocument(uri);
+    const before = this.known(uri, program).find((text) => text === document.getText());
+    if (point === undefined) {
+      return;
+    }
+    if (before === undefined) {
+      void vscode.window.showWarningMessage("Stepsmith: the text has changed since; search again, or undo the change.");
+      return;
+    }
+    const order: TakeOrder = { uri: uri.toString(), before, text: point.text };
+    const answer = await this.execute<Taken>("stepsmith.server.takeFaster", order);
+    if (answer?.taken === true) {
+      await this.proposals.close();
+      void vscode.window.setStatusBarMessage(`Stepsmith: ${program} takes ${pointWords(point)}; undo takes it back`, SHOWN_MS);
+    } else {
+      void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
+    }
+  }
+
+  private execute<T>(command: string, argument: unknown): Promise<T | undefined> {
+    const target = { command, arguments: [argument] };
+    return Promise.resolve(this.server.client()?.sendRequest(ExecuteCommandRequest.type, target)) as Promise<T | undefined>;
+  }
+
+  /** Do what a page asked for; what fails is told, as a command's failure is. */
+  private async told(work: Promise<void>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.log.error(`make it faster: ${describe(error)}`);
+      void vscode.window.showErrorMessage(`Stepsmith: ${describe(error)}`);
+    }
+  }
+}
+
+function openText(uri: string): string | undefined {
+  return vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri)?.getText();
+}

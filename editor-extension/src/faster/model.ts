@@ -1,0 +1,97 @@
+/** What is known of searches for faster programs, one for each program of a document. Knows nothing of the editor. */
+import type { FasterPoint, FasterResult, OptimizingParams } from "../server";
+import type { ShownFaster } from "./protocol";
+import { endWords, progressWords, type ShownPoint } from "./words";
+
+/** A search: its last news, and the text that it is for, as the document had it when it was ordered. */
+export interface FasterSearch {
+  readonly before: string;
+  readonly news: OptimizingParams;
+}
+
+const keyOf = (uri: string, program: string): string => JSON.stringify([uri, program]);
+
+export class FasterModel {
+  private readonly searches = new Map<string, FasterSearch>();
+  private readonly listeners = new Set<(uri: string, program: string) => void>();
+
+  /** Call with the document and program of each search that looks different now. */
+  onChange(listener: (uri: string, program: string) => void): { dispose(): void } {
+    this.listeners.add(listener);
+    return { dispose: () => void this.listeners.delete(listener) };
+  }
+
+  of(uri: string, program: string): FasterSearch | undefined {
+    return this.searches.get(keyOf(uri, program));
+  }
+
+  /** Take over news of the server; `text` is what the document holds now. News of an order that another replaced are dropped. */
+  update(news: OptimizingParams, text: string): void {
+    const known = this.of(news.uri, news.program);
+    if (known !== undefined && known.news.id > news.id) {
+      return;
+    }
+    const isSame = known?.news.id === news.id;
+    this.put({ before: news.before ?? (isSame ? known.before : text), news });
+  }
+
+  /** Say why an order was not begun. */
+  refuse(uri: string, program: string, message: string): void {
+    this.put({ before: "", news: { id: 0, uri, program, state: "failed", message } });
+  }
+
+  /** The server is gone, and what it was doing with it; numbers of orders begin anew. */
+  serverLost(because: string): void {
+    for (const { before, news } of [...this.searches.values()]) {
+      this.put({ before, news: { ...news, id: 0, ...(news.state === "running" ? { state: "failed", message: because } : {}) } });
+    }
+  }
+
+  /** What is running; at most one search does. */
+  running(): OptimizingParams | undefined {
+    return [...this.searches.values()].find(({ news }) => news.state === "running")?.news;
+  }
+
+  dispose(): void {
+    this.searches.clear();
+    this.listeners.clear();
+  }
+
+  private put(search: FasterSearch): void {
+    const { uri, program } = search.news;
+    this.searches.set(keyOf(uri, program), search);
+    for (const listener of [...this.listeners]) {
+      listener(uri, program);
+    }
+  }
+}
+
+/** The point whose text a document has, -1 for the program as it was, undefined for any other text. */
+export function presentIn(search: FasterSearch, text: string | undefined): number | undefined {
+  if (text === search.before) {
+    return -1;
+  }
+  const found = (search.news.result?.points ?? []).findIndex((point) => point.text === text);
+  return found < 0 ? undefined : found;
+}
+
+/** What a page shows of a search; `text` is what the document holds now, undefined where it is closed. */
+export function shownOf(uri: string, program: string, search: FasterSearch | undefined, text: string | undefined): ShownFaster {
+  const chosen = { uri, program };
+  if (search === undefined) {
+    return { chosen, state: "none", words: "not made faster in this window; what an earlier search found is used again", result: undefined, present: undefined };
+  }
+  const { news } = search;
+  const result = news.result === undefined ? undefined : { ...news.result, points: pointsOf(news.result).map(withoutText) };
+  const ended = news.result === undefined ? (news.message ?? "") : endWords(news.result, bestOf(news.result));
+  const words = news.state === "running" ? progressWords(news) : ended;
+  return { chosen, state: news.state, words, result, present: presentIn(search, text) };
+}
+
+export const pointsOf = (result: FasterResult | undefined): readonly FasterPoint[] => result?.points ?? [];
+
+export const bestOf = (result: FasterResult): FasterPoint | undefined => pointsOf(result).find((point) => point.is_best);
+
+function withoutText({ cycles, on_chip, off_chip, ratio, is_best, steps }: FasterPoint): ShownPoint {
+  return { cycles, on_chip, off_chip, ratio, is_best, steps };
+}

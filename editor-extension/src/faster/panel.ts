@@ -1,0 +1,126 @@
+/** The panel of *Make it faster*: it follows the search for one program, and does what its page asks for. */
+import * as vscode from "vscode";
+
+import { pageOptions, panelIcon, resourcesOf } from "../pages/host";
+import { fasterHtml } from "./html";
+import { type FasterModel, shownOf } from "./model";
+import { fasterState, type FasterState, fromFaster, type FromFaster, type ShownFaster } from "./protocol";
+
+const VIEW = "stepsmith.faster";
+
+/** What the page's buttons do, for the program that is shown. */
+export interface FasterActions {
+  search(uri: vscode.Uri, program: string): Promise<void>;
+  stop(uri: vscode.Uri, program: string, keep: boolean): Promise<void>;
+  preview(uri: vscode.Uri, program: string, point: number): Promise<void>;
+  take(uri: vscode.Uri, program: string, point: number): Promise<void>;
+}
+
+export class FasterPanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
+  private panel: vscode.WebviewPanel | undefined;
+  private chosen: FasterState | undefined;
+  private readonly subscriptions: { dispose(): unknown }[];
+
+  constructor(
+    private readonly extension: vscode.Uri,
+    private readonly model: FasterModel,
+    private readonly actions: FasterActions,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.subscriptions = [
+      vscode.window.registerWebviewPanelSerializer(VIEW, this),
+      model.onChange((uri, program) => this.follow(uri, program)),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => this.follow(document.uri.toString())),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.follow(uri.toString())),
+    ];
+  }
+
+  dispose(): void {
+    this.panel?.dispose();
+    this.subscriptions.forEach((subscription) => void subscription.dispose());
+  }
+
+  /** Show what is known of a program's search, beside its file. */
+  show(uri: vscode.Uri, program: string): void {
+    const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
+    this.panel ??= this.adopt(vscode.window.createWebviewPanel(VIEW, "Make it faster", column, pageOptions(this.extension)));
+    this.choose(this.panel, { uri: uri.toString(), program });
+    this.panel.reveal(undefined, true);
+  }
+
+  /** The window was reloaded: say for which program it was; what was found is found again at once. */
+  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: unknown): Promise<void> {
+    this.panel?.dispose();
+    panel.webview.options = pageOptions(this.extension);
+    this.panel = this.adopt(panel);
+    const known = fasterState(state);
+    if (known !== undefined) {
+      this.choose(panel, known);
+    }
+    return Promise.resolve();
+  }
+
+  private choose(panel: vscode.WebviewPanel, chosen: FasterState): void {
+    this.chosen = chosen;
+    panel.title = `Faster: ${chosen.program}`;
+    this.post();
+  }
+
+  private adopt(panel: vscode.WebviewPanel): vscode.WebviewPanel {
+    panel.iconPath = panelIcon(this.extension);
+    panel.onDidDispose(() => {
+      if (this.panel === panel) {
+        this.panel = this.chosen = undefined;
+      }
+    });
+    panel.webview.onDidReceiveMessage((value: unknown) => {
+      const message = fromFaster(value);
+      if (message !== undefined) {
+        void this.receive(message);
+      }
+    });
+    panel.webview.html = fasterHtml(resourcesOf(panel.webview, this.extension, "faster"));
+    return panel;
+  }
+
+  private follow(uri: string, program = this.chosen?.program): void {
+    if (this.chosen?.uri === uri && this.chosen.program === program) {
+      this.post();
+    }
+  }
+
+  private post(): void {
+    void this.panel?.webview.postMessage({ type: "show", shown: this.shown() });
+  }
+
+  private shown(): ShownFaster {
+    if (this.chosen === undefined) {
+      return { chosen: undefined, state: "none", words: "choose a program: Make it faster stands above it", result: undefined, present: undefined };
+    }
+    const { uri, program } = this.chosen;
+    const open = vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri);
+    return shownOf(uri, program, this.model.of(uri, program), open?.getText());
+  }
+
+  private async receive(message: FromFaster): Promise<void> {
+    if (message.type === "ready") {
+      this.post();
+    } else if (message.type === "problem") {
+      this.log.error(`make it faster: ${message.message}`);
+    } else if (this.chosen !== undefined) {
+      const { program } = this.chosen;
+      const uri = vscode.Uri.parse(this.chosen.uri, true);
+      switch (message.type) {
+        case "again":
+          return this.actions.search(uri, program);
+        case "stop":
+        case "cancel":
+          return this.actions.stop(uri, program, message.type === "stop");
+        case "preview":
+          return this.actions.preview(uri, program, message.point);
+        case "take":
+          return this.actions.take(uri, program, message.point);
+      }
+    }
+  }
+}

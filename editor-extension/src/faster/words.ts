@@ -1,0 +1,49 @@
+/** What is said of points and searches. Nothing here knows the editor. */
+import type { FasterPoint, FasterResult, OptimizingParams } from "../server";
+
+/** A point without its text, which is long and of no use to a page. */
+export type ShownPoint = Omit<FasterPoint, "text">;
+
+const EARLY = { "": "", stopped: "; stopped early", time: "; its time was over" } as const;
+
+export const count = (value: number): string => Math.round(value).toLocaleString("en");
+
+/** `1.39x`, `1,827x`. */
+export const times = (ratio: number): string => (ratio < 999.5 ? `${Number(ratio.toPrecision(3))}x` : `${count(ratio)}x`);
+
+/** `65.5 kB`: decimal, as the settings and the command line take them. */
+export function bytes(value: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let [scaled, unit] = [value, 0];
+  while (scaled >= 1000 && unit < units.length - 1) {
+    scaled /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 ? scaled : Number(scaled.toPrecision(3))} ${units[unit]}`;
+}
+
+export const ofBound = (ratio: number | null | undefined): string =>
+  ratio === null || ratio === undefined ? "" : `${times(ratio)} of the bound`;
+
+/** A point on a line; the first part tells it apart. */
+export function pointWords(point: ShownPoint): string {
+  return [`${count(point.cycles)} cycles`, ofBound(point.ratio), `${bytes(point.on_chip)} on chip`].filter(Boolean).join(", ");
+}
+
+/** What a search that goes on is doing, with the best so far. */
+export function progressWords(news: Pick<OptimizingParams, "text" | "cycles" | "ratio">): string {
+  const best = news.cycles === undefined ? "" : `best so far ${[`${count(news.cycles)} cycles`, ofBound(news.ratio)].filter(Boolean).join(", ")} (not verified yet)`;
+  return [best, news.text ?? ""].filter(Boolean).join(": ");
+}
+
+/** What came of a search, in a sentence; `best` is what it was for. */
+export function endWords(result: Omit<FasterResult, "points">, best: ShownPoint | undefined): string {
+  const problem = result.problem ?? "";
+  if (best === undefined) {
+    return problem === "" ? "nothing that runs to its end was verified" : problem;
+  }
+  const before = result.before?.cycles;
+  const gain = before === undefined ? "it stopped before" : before === best.cycles ? "as many as before" : `${times(before / best.cycles)} faster than before`;
+  const early = EARLY[result.unfinished ?? ""];
+  return `${pointWords(best)}: ${gain}; ${count(result.tried ?? 0)} candidates tried${early}`;
+}

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { FasterModel, presentIn, shownOf } from "../src/faster/model";
+import { bytesOf, optionsFrom } from "../src/faster/options";
+import { HEIGHT, plotOf, WIDTH } from "../src/faster/plot";
+import { fasterState, fromFaster } from "../src/faster/protocol";
+import { bytes, endWords, pointWords, progressWords, times } from "../src/faster/words";
+import { fasterHtml } from "../src/faster/html";
+import type { FasterPoint, FasterResult, OptimizingParams } from "../src/server";
+
+const URI = "file:///a.py";
+const OLD: FasterPoint = { text: "old", cycles: 27_502, on_chip: 131_072, off_chip: 3_407_872, ratio: 4.13, is_best: false, steps: [] };
+const STEP = { what: "rows in tiles of 32", brought: "2.1x, -41 % bytes off chip", cycles: 8_300 };
+const NEW: FasterPoint = { text: "new", cycles: 8_300, on_chip: 165_000, off_chip: 2_000_000, ratio: 1.247, is_best: true, steps: [STEP] };
+const BEFORE = { cycles: 27_502, on_chip: 131_072, off_chip: 3_407_872, computing: 1024, bound: 6_656, bound_by: "off-chip bandwidth" };
+const RESULT: FasterResult = { chip: "validation", points: [NEW, OLD], before: BEFORE, bound: 6_656, bound_by: "off-chip bandwidth", tried: 420 };
+
+function news(more: Partial<OptimizingParams> = {}): OptimizingParams {
+  return { id: 1, uri: URI, program: "expert", state: "running", ...more };
+}
+
+test("a search is followed from its first news to points without their texts", () => {
+  const model = new FasterModel();
+  const heard: string[] = [];
+  model.onChange((uri, program) => heard.push(`${uri} ${program}`));
+  assert.equal(shownOf(URI, "expert", undefined, "old").state, "none");
+  model.update(news({ text: "begins" }), "old");
+  assert.equal(model.running()?.id, 1);
+  model.update(news({ text: "tiles of 32", cycles: 9_000, ratio: 1.352 }), "old, and more");
+  const running = shownOf(URI, "expert", model.of(URI, "expert"), "old, and more");
+  assert.equal(running.words, "best so far 9,000 cycles, 1.35x of the bound (not verified yet): tiles of 32");
+  assert.deepEqual([running.state, running.present], ["running", undefined]); // an edit since makes it another text
+  model.update(news({ state: "done", message: "", before: "old", result: RESULT }), "old");
+  assert.equal(model.running(), undefined);
+  const shown = shownOf(URI, "expert", model.of(URI, "expert"), "old");
+  assert.deepEqual([shown.state, shown.present], ["done", -1]);
+  assert.equal(shown.words, "8,300 cycles, 1.25x of the bound, 165 kB on chip: 3.31x faster than before; 420 candidates tried");
+  assert.ok(!JSON.stringify(shown).includes('"text"'));
+  assert.equal(heard.length, 3);
+});
+
+test("points belong to the text that they were made for, or to that of another point", () => {
+  const search = { before: "old", news: news({ state: "done", before: "old", result: RESULT }) };
+  assert.deepEqual(["old", "new", "other", undefined].map((text) => presentIn(search, text)), [-1, 0, undefined, undefined]);
+});
+
+test("news of an order that another replaced are dropped, and a lost server ends what ran", () => {
+  const model = new FasterModel();
+  model.update(news({ id: 2, text: "begins" }), "old");
+  model.update(news({ id: 1, state: "cancelled", message: "cancelled" }), "old");
+  assert.equal(model.of(URI, "expert")?.news.state, "running");
+  model.serverLost("the server ended");
+  assert.deepEqual([model.of(URI, "expert")?.news.state, model.of(URI, "expert")?.news.message], ["failed", "the server ended"]);
+  model.update(news({ id: 1, text: "begins" }), "old"); // a server that begins anew counts from 1
+  assert.equal(model.of(URI, "expert")?.news.state, "running");
+});
+
+test("what came of a search is said in a sentence, whatever it was", () => {
+  const stopped: FasterResult = { chip: "default", points: [NEW], tried: 420 };
+  assert.equal(endWords(stopped, NEW), "8,300 cycles, 1.25x of the bound, 165 kB on chip: it stopped before; 420 candidates tried");
+  assert.match(endWords({ ...RESULT, unfinished: "stopped" }, NEW), /; stopped early$/);
+  assert.match(endWords({ ...RESULT, unfinished: "time" }, NEW), /; its time was over$/);
+  assert.match(endWords(RESULT, OLD), /: as many as before; /);
+  assert.equal(endWords({ chip: "default", problem: "it stops, and no depth cures it" }, undefined), "it stops, and no depth cures it");
+  assert.equal(endWords({ chip: "default" }, undefined), "nothing that runs to its end was verified");
+  assert.equal(progressWords({ text: "verifying 3 programs" }), "verifying 3 programs");
+  assert.equal(pointWords({ ...OLD, ratio: null }), "27,502 cycles, 131 kB on chip");
+  assert.deepEqual([bytes(0), bytes(999), bytes(16_000_000), times(1_827)], ["0 B", "999 B", "16 MB", "1,827x"]);
+});
+
+test("amounts are read in the words of their user, and what is none is said", () => {
+  const amounts = { "16 MB": 16e6, "512KiB": 524_288, "1.5 gb": 1.5e9, "65,536": 65_536, "12 B": 12 };
+  for (const [text, found] of Object.entries(amounts)) {
+    assert.equal(bytesOf(text), found, text);
+  }
+  for (const text of ["", "much", "16 TB", "-1 MB", "0", "MB", "1..2 MB"]) {
+    assert.equal(bytesOf(text), undefined, text);
+  }
+  const right = optionsFrom({ goal: "front", capacity: "16 MB", compute: 1024, seconds: 30 });
+  assert.deepEqual(right, { options: { goal: "front", capacity: 16e6, compute: 1024, seconds: 30 }, problems: [] });
+  const wrong = optionsFrom({ goal: "cycles", capacity: "lots", compute: "many", seconds: -1 });
+  assert.deepEqual(wrong.options, { goal: "cycles" });
+  assert.equal(wrong.problems.length, 3);
+  assert.match(wrong.problems[0] ?? "", /capacity has to be an amount such as 16 MB; "lots" is ignored/);
+});
+
+test("the plot holds every point, the program as it was and the bound, on axes with few ticks", () => {
+  const plot = plotOf([NEW, OLD], BEFORE, 6_656);
+  const { left, right, top, bottom } = plot.frame;
+  for (const { x, y } of [...plot.points, ...(plot.before === undefined ? [] : [plot.before])]) {
+    assert.ok(left <= x && x <= right && top <= y && y <= bottom, `${x}, ${y}`);
+  }
+  const [fast, old] = plot.points;
+  assert.deepEqual(plot.before, old);
+  assert.ok(fast !== undefined && old !== undefined && fast.y > old.y && fast.x > old.x); // fewer cycles stand lower
+  assert.ok(plot.bound !== undefined && plot.bound > fast.y && plot.bound <= bottom);
+  for (const ticks of [plot.across, plot.up]) {
+    assert.ok(ticks.length >= 2 && ticks.length <= 10, JSON.stringify(ticks));
+    assert.equal(new Set(ticks.map(({ label }) => label)).size, ticks.length, JSON.stringify(ticks));
+  }
+  assert.ok(plot.up.every(({ at }) => at >= 0 && at <= HEIGHT) && plot.across.every(({ at }) => at >= 0 && at <= WIDTH));
+  for (const [cycles, on_chip] of [[1, 0], [0, 0], [10, 1e12]] as const) {
+    const odd = plotOf([{ cycles, on_chip }], undefined, undefined);
+    assert.ok(odd.points.every(({ x, y }) => Number.isFinite(x) && Number.isFinite(y)), `${cycles}, ${on_chip}`);
+    assert.deepEqual([odd.before, odd.bound], [undefined, undefined]);
+  }
+});
+
+test("what the page sends is checked, and what it kept", () => {
+  for (const type of ["ready", "stop", "cancel", "again"] as const) {
+    assert.deepEqual(fromFaster({ type, more: 1 }), { type });
+  }
+  assert.deepEqual(fromFaster({ type: "take", point: 2 }), { type: "take", point: 2 });
+  assert.deepEqual(fromFaster({ type: "preview", point: 0 }), { type: "preview", point: 0 });
+  for (const value of [null, 1, {}, { type: "run" }, { type: "take" }, { type: "take", point: -1 }, { type: "take", point: 0.5 }, { type: "problem" }]) {
+    assert.equal(fromFaster(value), undefined, JSON.stringify(value));
+  }
+  assert.equal((fromFaster({ type: "problem", message: "x".repeat(20_000) }) as { message: string }).message.length, 10_000);
+  assert.deepEqual(fasterState({ uri: URI, program: "p", more: 1 }), { uri: URI, program: "p" });
+  assert.equal(fasterState({ uri: 1, program: "p" }), undefined);
+});
+
+test("the page runs its own script alone, and styles of our files", () => {
+  const page = fasterHtml({ script: "s.js", style: "s.css", source: "https://ours", nonce: "n0nce" });
+  assert.match(page, /content="default-src 'none'; style-src https:\/\/ours; script-src 'nonce-n0nce'"/);
+  assert.equal(page.match(/<script/g)?.length, 1);
+  assert.doesNotMatch(page, /style="|\son\w+="/);
+});

@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+
+import * as vscode from "vscode";
+
+import type { Server } from "../src/client";
+import { Faster } from "../src/faster/faster";
+import type { ShownFaster } from "../src/faster/protocol";
+import type { FasterPoint, OptimizingParams } from "../src/server";
+import { Proposals } from "../src/writing/proposals";
+import { Panel, world } from "./support/vscode";
+
+const URI = "file:///project/a.py";
+const OLD = "old\nlines\n";
+const point = (text: string, cycles: number, is_best: boolean): FasterPoint => ({ text, cycles, on_chip: 100, off_chip: 200, ratio: 2, is_best, steps: [] });
+const POINTS = [point("fast\nlines\n", 10, true), point("small\nlines\n", 12, false)];
+const DONE: Partial<OptimizingParams> = { state: "done", message: "", before: OLD, result: { chip: "default", points: POINTS, tried: 3 } };
+
+let ordered: { command: string; arguments: [Record<string, unknown>] }[];
+let answers: Record<string, unknown>;
+let warned: string[];
+let news: vscode.EventEmitter<OptimizingParams>;
+let clients: vscode.EventEmitter<unknown>;
+let faster: Faster;
+
+beforeEach(() => {
+  [ordered, warned] = [[], []];
+  answers = { "stepsmith.server.optimize": { id: 1, message: "", program: "expert" }, "stepsmith.server.takeFaster": { taken: true, message: "" } };
+  [news, clients] = [new vscode.EventEmitter(), new vscode.EventEmitter()];
+  const server = {
+    onOptimizing: news.event,
+    onClientChanged: clients.event,
+    ensureStarted: () => Promise.resolve(),
+    client: () => ({
+      sendRequest: (_type: unknown, order: (typeof ordered)[0]) => {
+        ordered.push(order);
+        return Promise.resolve(answers[order.command]);
+      },
+    }),
+  } as unknown as Server;
+  const warn = (text: string): void => void warned.push(text);
+  const log = { info: () => undefined, warn, error: warn, show: () => undefined } as unknown as vscode.LogOutputChannel;
+  faster = new Faster(vscode.Uri.parse("file:///extension"), server, new Proposals(), log);
+  world.files.set(URI, OLD);
+  world.commands.set("vscode.diff", (...[left, right, title]: unknown[]) => world.shown.push(`${String(left)} ${String(right)} ${String(title)}`));
+});
+
+afterEach(() => {
+  faster.dispose();
+  world.reset();
+});
+
+const tell = (more: Partial<OptimizingParams>): void => news.fire({ id: 1, uri: URI, program: "expert", state: "running", ...more });
+const begin = (): Thenable<unknown> => vscode.commands.executeCommand("stepsmith.makeFaster", URI, "expert");
+const shown = (): ShownFaster => (Panel.current?.told.at(-1) as { shown: ShownFaster }).shown;
+
+/** Let the page say something, and wait for what comes of it. */
+async function say(message: unknown): Promise<void> {
+  Panel.current?.say(message);
+  await new Promise((done) => setTimeout(done));
+}
+
+test("the command orders a search with the settings, and the panel follows it", async () => {
+  Object.assign(world.settings, { "faster.goal": "front", "faster.capacity": "16 MB", "faster.compute": 1024, "faster.seconds": 30 });
+  await begin();
+  assert.deepEqual(ordered[0], {
+    command: "stepsmith.server.optimize",
+    arguments: [{ uri: URI, program: "expert", goal: "front", capacity: 16e6, compute: 1024, seconds: 30 }],
+  });
+  tell({ text: "begins" });
+  assert.deepEqual([shown().state, shown().words], ["running", "begins"]);
+  await say({ type: "stop" });
+  await say({ type: "cancel" });
+  assert.deepEqual(ordered.slice(1).map((order) => order.arguments[0]), [{ id: 1, keep: true }, { id: 1, keep: false }]);
+  tell(DONE);
+  assert.deepEqual([shown().state, shown().present, shown().result?.points.length], ["done", -1, 2]);
+  await say({ type: "again" });
+  assert.equal(ordered.at(-1)?.command, "stepsmith.server.optimize");
+});
+
+test("the cursor says which program is meant, and settings that are none are said and left out", async () => {
+  Object.assign(world.settings, { "faster.goal": "speed", "faster.capacity": "lots", "faster.seconds": "long" });
+  world.activeTextEditor = { document: { uri: vscode.Uri.parse(URI) }, selection: { active: { line: 7 } } };
+  await vscode.commands.executeCommand("stepsmith.makeFaster");
+  assert.deepEqual(ordered[0]?.arguments[0], { uri: URI, line: 7, goal: "cycles", compute: 65_536 });
+  assert.equal(warned.length, 3);
+});
+
+test("what cannot be made faster is said, and no panel opens", async () => {
+  Panel.current = undefined;
+  answers["stepsmith.server.optimize"] = { id: 0, message: "this is a script" };
+  await begin();
+  assert.deepEqual(world.messages, ["Stepsmith: this is a script"]);
+  assert.equal(Panel.current, undefined);
+});
+
+test("without trust nothing is ordered", async () => {
+  world.isTrusted = false;
+  await begin();
+  assert.deepEqual(ordered, []);
+  assert.match(world.messages[0] ?? "", /^Making a program faster runs code of this workspace/);
+});
+
+test("a point is shown as a difference and taken by the server, from the text that it was made for or from another point's", async () => {
+  await begin();
+  tell(DONE);
+  await say({ type: "preview", point: 1 });
+  assert.match(world.shown[0] ?? "", /^file:\/\/\/project\/a\.py stepsmith-proposal:\/a\.py\?1 a\.py: 12 cycles, 2x of the bound, 100 B on chip$/);
+  await say({ type: "take", point: 0 });
+  assert.deepEqual(ordered.at(-1), { command: "stepsmith.server.takeFaster", arguments: [{ uri: URI, before: OLD, text: "fast\nlines\n" }] });
+  world.files.set(URI, "fast\nlines\n");
+  world.textChanged.fire({ document: { uri: vscode.Uri.parse(URI) }, contentChanges: [{}] });
+  assert.equal(shown().present, 0);
+  await say({ type: "take", point: 1 });
+  assert.deepEqual(ordered.at(-1)?.arguments[0], { uri: URI, before: "fast\nlines\n", text: "small\nlines\n" });
+});
+
+test("after an edit points are outdated: shown beside the text that they were made for, and not taken", async () => {
+  await begin();
+  tell(DONE);
+  world.files.set(URI, "mine\n");
+  world.textChanged.fire({ document: { uri: vscode.Uri.parse(URI) }, contentChanges: [{}] });
+  assert.equal(shown().present, undefined);
+  const before = ordered.length;
+  await say({ type: "take", point: 0 });
+  assert.equal(ordered.length, before);
+  assert.match(world.messages[0] ?? "", /^Stepsmith: the text has changed since/);
+  await say({ type: "preview", point: 0 });
+  assert.match(world.shown[0] ?? "", /^stepsmith-proposal:\/a\.py\?1 stepsmith-proposal:\/a\.py\?2 a\.py: 10 cycles/);
+});
+
+test("what the server refuses is said, and a server that ends ends the search", async () => {
+  answers["stepsmith.server.takeFaster"] = { taken: false, message: "the text has changed since; make it faster again" };
+  await begin();
+  tell(DONE);
+  await say({ type: "take", point: 0 });
+  assert.deepEqual(world.messages, ["Stepsmith: the text has changed since; make it faster again"]);
+  tell({ id: 2, text: "begins" });
+  clients.fire(undefined);
+  assert.deepEqual([shown().state, shown().words], ["failed", "the language server ended; search on, what it found is known"]);
+});
