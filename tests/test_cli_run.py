@@ -335,6 +335,18 @@ def test_a_reference_may_import_when_it_runs(folder: Path, capsys: pytest.Captur
     assert (code, rows["late"]["accepted"]) == (0, True), rows
 
 
+def test_a_verdict_waits_for_few_steps_of_timing(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timing changes no verdict: what takes longer is left to the command that is asked for cycles."""
+    monkeypatch.setattr("stepcore.cli.beside.VERDICT_STEPS", 5)
+    write("a.step.yaml", TASK + GOOD)
+    code, rows, _ = verify(capsys, "a.step.yaml")
+    assert (code, rows["a"]["accepted"], rows["a"]["timing"]["cycles"]) == (0, True, None)
+    problem = rows["a"]["timing"]["problem"]
+    assert "more than 5 steps" in problem and problem.endswith("; `stepsmith time` goes on for longer")
+
+
 def test_modules_beside_a_program_are_imported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("one", "two"):
         axis = "-1" if name == "one" else "0"

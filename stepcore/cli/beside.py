@@ -30,14 +30,17 @@ from stepcore.cycles.composed import (
 from stepcore.cycles.program_network import NotTimed, OrderNotRun
 from stepcore.cycles.report import TimedFile, as_brief, as_json, memory_text, picture, summary
 from stepcore.cycles.routes import ProgramRoutes
+from stepcore.cycles.timed import STEPS as MOST_STEPS
 from stepcore.cycles.timed import time_program
 from stepcore.findings.diagnostics import StepError
 from stepcore.jobdata.programs import VerifyRequest
 from stepcore.records import Record
 from stepcore.reports.text import clean
 from stepcore.settings.config import Config
+from stepcore.timing.exact import TooLong
 
-STEPS: Final = 10_000_000  # of units: a few seconds at most
+STEPS: Final = 10_000_000  # of units: ten seconds without machine code
+VERDICT_STEPS: Final = 2_000_000  # where somebody waits for a verdict, which timing does not change
 
 
 class Beside(Record):
@@ -163,7 +166,7 @@ def beside_program(
     except OrderNotRun as error:
         return Beside(problem=str(error), order=error.order)
     except _UNTIMED as error:
-        return Beside(problem=_reason(error))
+        return Beside(problem=_reason(error, wishes))
 
 
 def beside_composition(
@@ -176,13 +179,15 @@ def beside_composition(
         sized = replace(subject, composition=composition_at(subject.composition, request.dims))
         return BesideComposition(whole=time_composition(sized, chip, budget=wishes.steps))
     except _UNTIMED as error:
-        return BesideComposition(problem=_reason(error))
+        return BesideComposition(problem=_reason(error, wishes))
 
 
 _UNTIMED: Final = (HardwareError, StepError, NotTimed)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, wishes: TimingWishes) -> str:
     if isinstance(error, HardwareError):
         return unusable_chip(error)
-    return error.message if isinstance(error, StepError) else str(error)
+    longer = "; `stepsmith time` goes on for longer"
+    is_short = wishes.steps < MOST_STEPS and isinstance(error.__cause__, TooLong)
+    return error.message if isinstance(error, StepError) else f"{error}{longer * is_short}"

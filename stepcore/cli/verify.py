@@ -87,9 +87,13 @@ def run(texts: Sequence[str], options: VerifyOptions) -> int:
                 own = held[id(config)]
                 isolation = isolation_for(order.path, [other.path for other in orders], network=own.network)
                 order.job = pool.submit(VERIFY, order.request, seconds=own.seconds, isolation=isolation)
-        from stepcore.cli.beside import TimingWishes, beside  # the checker, which workers need not wait for
+        from stepcore.cli.beside import (  # the checker, which workers need not wait for
+            VERDICT_STEPS,
+            TimingWishes,
+            beside,
+        )
 
-        wishes = TimingWishes()
+        wishes = TimingWishes(steps=VERDICT_STEPS)
         for order, config in ready:
             update(f"verifying {order.path}")
             if config is not None and order.job is not None and order.request is not None:
