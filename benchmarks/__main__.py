@@ -18,7 +18,7 @@ from rich.console import Console
 from benchmarks import page
 from benchmarks.harness import BenchReport, save
 
-GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge", "timing")
+GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge", "timing", "ticks")
 LONG = (
     "search",
     "functions",
@@ -86,6 +86,10 @@ def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Benc
             from benchmarks import bench_editor
 
             return [bench_editor.run()]
+        case "ticks":
+            from benchmarks import bench_ticks
+
+            return [bench_ticks.run()]
         case "jobs":
             from benchmarks import bench_jobs
 

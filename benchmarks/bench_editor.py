@@ -23,7 +23,7 @@ import ruamel.yaml
 
 from benchmarks.bench_check import generation2_file, python_file
 from benchmarks.harness import ROOT, TASKS, BenchReport
-from benchmarks.lsp_client import ServerMessage, ServerSession
+from benchmarks.lsp_client import ServerSession
 from benchmarks.typing_session import TypedEdit, TypedText, typing, typing_imports
 
 SERVER: Final = (sys.executable, "-m", "stepserver")
@@ -33,7 +33,6 @@ PYRIGHT_EDITS: Final = 30  # each waits for most of a second
 FILES: Final = 50
 _BUNDLED: Final = ("attr", "attrs", "cattr", "cattrs", "lsprotocol", "pygls", "typing_extensions.py")
 _ENDS: Final = frozenset({"passed", "failed", "error", "cancelled"})
-_TIMED: Final = frozenset({"timed", "stopped"})
 _BACK: Final = 5.0  # MB that may remain after closing: allocators keep some, which is no leak
 _SETTLE: Final = 0.5  # seconds without a message, after which a server counts as idle
 
@@ -51,7 +50,6 @@ def run() -> BenchReport:
         bench.requests()
         bench.memory()
         bench.simulations()
-        bench.cycles()
     return report
 
 
@@ -227,27 +225,6 @@ class _Bench:
         self._goal("save to simulation, median of the published tasks", statistics.median(medians.values()), 200)
         self._goal("save to simulation, the slowest of them", medians[worst], 200)
 
-    def cycles(self) -> None:
-        """The last keystroke to the estimate of its cycles, and a save to the exact ones, for each published task."""
-        typed: dict[str, float] = {}
-        saved: dict[str, float] = {}
-        with self._started(trusted=True) as session:
-            for path in sorted(TASKS.glob("*.step.yaml")):
-                document = self._opened_task(session, path)
-                _timed(session, document, "exact")
-                place = document.text.index("E1", document.text.index("\nimpl:")) + len("E1")
-                start = session.notify("textDocument/didChange", document.apply(TypedEdit(place, 0, " ")))
-                estimate = _timed(session, document, "fluid")
-                typed[path.name] = estimate.time - start
-                start = session.notify("textDocument/didSave", {"textDocument": {"uri": document.uri}})
-                exact = _timed(session, document, "exact")
-                saved[path.name] = exact.time - start
-                session.close(document.uri)
-        for what, times, most in (("keystroke to estimated cycles", typed, 150), ("save to exact cycles", saved, 300)):
-            self._row(f"{what}: all published tasks", list(times.values()))
-            self.report.figures[f"{what}, by task, ms"] = {name: time * 1e3 for name, time in times.items()}
-            self._goal(f"{what}, the slowest of the published tasks", max(times.values()), most)
-
     # -- how ------------------------------------------------------------------------------------------------------
 
     def _session(self, command: Sequence[str]) -> ServerSession:
@@ -399,20 +376,6 @@ def _is_verdict(body: dict[str, Any], document: TypedText) -> bool:
     rows = params["programs"]
     is_over = all(row["state"] in _ENDS and not row["stale"] for row in rows)
     return bool(rows) and is_over and params["version"] == document.version
-
-
-def _timed(session: ServerSession, document: TypedText, engine: str) -> ServerMessage:
-    """Wait until all programs of a document have figures of that engine, for its present text."""
-
-    def is_told(body: dict[str, Any]) -> bool:
-        params = body.get("params") or {}
-        if body.get("method") != "stepsmith/timing" or params["uri"] != document.uri:
-            return False
-        rows = params["programs"]
-        are_new = all(row["state"] in _TIMED and row["engine"] == engine and not row["stale"] for row in rows)
-        return bool(rows) and are_new and params["version"] == document.version
-
-    return session.wait(is_told)
 
 
 # -- small things ----------------------------------------------------------------------------------------------

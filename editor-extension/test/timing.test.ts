@@ -6,7 +6,7 @@ import { chipText, isChipText } from "../src/timing/chip";
 import { drawn } from "../src/timing/figures";
 import { TimingModel } from "../src/timing/model";
 import { fromTimeline, timelineState } from "../src/timing/timeline/protocol";
-import { busyShare, indexAt, matching, rowsOf, textAt } from "../src/timing/timeline/rows";
+import { busyShare, indexAt, type Kind, KINDS, matching, rowsOf, sharesOf, textAt } from "../src/timing/timeline/rows";
 
 const URI = "file:///a.py";
 const at = (line: number): { line: number; character: number } => ({ line, character: 4 });
@@ -114,4 +114,18 @@ test("a page that is restored says whose timeline it showed", () => {
   for (const wrong of [undefined, null, "main", {}, { uri: URI }, { uri: 1, program: "main" }]) {
     assert.equal(timelineState(wrong), undefined);
   }
+});
+
+test("a part of the timeline holds each kind by its share, however short the spans are", () => {
+  const names = ["work", "blocked", "blocked", "blocked"];
+  const spans = Array.from({ length: 400 }, (_, ts) => ({ ph: "X", tid: 1, name: names[ts % 4], ts, dur: 1 }));
+  const [row] = rowsOf({ traceEvents: [{ ph: "M", name: "thread_name", tid: 1, args: { name: "Map" } }, ...spans] }, []);
+  assert.ok(row?.type === "unit");
+  const at = (shares: Float32Array, column: number, kind: Kind) =>
+    Math.round(100 * (shares[column * KINDS.length + KINDS.indexOf(kind)] ?? 0)) / 100;
+  const whole = sharesOf(row, 0, 800, 8);
+  assert.deepEqual([at(whole, 0, "work"), at(whole, 0, "blocked"), at(whole, 3, "work"), at(whole, 4, "work")], [0.25, 0.75, 0.25, 0]);
+  const near = sharesOf(row, 0, 2, 4); // half a cycle each
+  assert.deepEqual([at(near, 0, "work"), at(near, 1, "work"), at(near, 2, "work"), at(near, 3, "blocked")], [1, 1, 0, 1]);
+  assert.equal(sharesOf(row, 9, 9, 4).every((share) => share === 0), true);
 });

@@ -102,6 +102,27 @@ function busyUntil(row: UnitRow, cycle: number): number {
   return before + (isBusy(row.kinds[index]) ? Math.min(cycle - start, length) : 0);
 }
 
+/**
+ * What share of each of `columns` equal parts of the cycles `from` to `to` a unit is of each kind: a number for each of
+ * `KINDS`, column after column. Spans that are narrower than a column add up in it, so none hides the others.
+ */
+export function sharesOf(row: UnitRow, from: number, to: number, columns: number): Float32Array {
+  const found = new Float32Array(columns * KINDS.length);
+  const wide = (to - from) / columns;
+  for (let index = Math.max(indexAt(row.starts, from), 0); wide > 0 && index < row.starts.length; index++) {
+    const [start = 0, length = 0, kind = 0] = [row.starts[index], row.lengths[index], row.kinds[index]];
+    if (start >= to) {
+      break;
+    }
+    const [left, right] = [Math.max((start - from) / wide, 0), Math.min((start + length - from) / wide, columns)];
+    for (let column = Math.floor(left); column < right; column++) {
+      const place = column * KINDS.length + kind;
+      found[place] = (found[place] ?? 0) + Math.min(right, column + 1) - Math.max(left, column);
+    }
+  }
+  return found;
+}
+
 interface TraceEvent {
   readonly ph: string;
   readonly name: string;

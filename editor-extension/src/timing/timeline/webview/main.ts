@@ -9,7 +9,7 @@ import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTrans
 import { act, byId, isAlone, onClick } from "../../../pages/dom";
 import type { TimelineResult } from "../../../server";
 import type { FromTimeline, ShownTimeline, TimelineState } from "../protocol";
-import { busyShare, type CounterRow, indexAt, KINDS, matching, rowsOf, textAt, type TimelineRow, type UnitRow } from "../rows";
+import { busyShare, type CounterRow, indexAt, KINDS, matching, rowsOf, sharesOf, textAt, type TimelineRow, type UnitRow } from "../rows";
 
 declare function acquireVsCodeApi(): { postMessage(message: FromTimeline): void; setState(state: TimelineState): void };
 
@@ -21,8 +21,12 @@ const MARGIN = 22;
 const HIGHEST = 16_000;
 const AXIS = 26;
 const STEP = 1.6;
-/** Narrower than a pixel, what follows of the same kind is left out. */
+/** No bar of a counter is narrower, in pixels. */
 const NARROW = 0.7;
+/** The height of a unit's bar, and the kinds in it from below. */
+const BAR = HEIGHT.unit - 6;
+const IDLE = KINDS.indexOf("starved");
+const STACKED = [...KINDS.keys()].filter((kind) => kind !== IDLE).concat(IDLE);
 
 const colourOf = (name: string, instead: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim() || instead;
@@ -261,6 +265,7 @@ class TimelinePage {
   }
 }
 
+/** Draw each column of pixels as a stack of what the unit does in it: a bar of full height is a unit that only works. */
 function drawUnit(
   context: CanvasRenderingContext2D,
   row: UnitRow,
@@ -268,23 +273,49 @@ function drawUnit(
   top: number,
   palette: readonly string[],
 ): void {
-  const [from = 0, to = 0] = scale.domain();
-  const idle = KINDS.indexOf("starved");
-  let [edge, last] = [-1, -1];
-  for (let index = Math.max(indexAt(row.starts, from), 0); index < row.starts.length; index++) {
-    const [start = 0, length = 0, kind = 0] = [row.starts[index], row.lengths[index], row.kinds[index]];
-    if (start > to) {
-      break;
-    }
-    const [left, right] = [scale(start), scale(start + length)];
-    if (right - left < NARROW && right - edge < NARROW && kind === last) {
+  const [[from = 0, to = 0], [left = 0, right = 0]] = [scale.domain(), scale.range()];
+  const columns = Math.max(Math.round(right - left), 1);
+  const shares = sharesOf(row, from, to, columns);
+  let [begin, before] = [0, levelsOf(shares, 0)];
+  for (let column = 1; column <= columns; column++) {
+    const levels = column < columns ? levelsOf(shares, column) : [];
+    if (levels.length > 0 && levels.every((level, place) => level === before[place])) {
       continue;
     }
-    context.fillStyle = palette[kind] ?? "#888";
-    const inset = kind === idle ? 9 : 3;
-    context.fillRect(left, top + inset, Math.max(right - left, NARROW), HEIGHT.unit - 2 * inset);
-    [edge, last] = [right, kind];
+    drawStack(context, [left + begin, column - begin], top, before, palette);
+    [begin, before] = [column, levels];
   }
+}
+
+/** How high, in pixels, the parts of a column's stack reach; what there is at all is seen. */
+function levelsOf(shares: Float32Array, column: number): number[] {
+  let [sum, level] = [0, 0];
+  return STACKED.map((kind) => {
+    const share = shares[column * KINDS.length + kind] ?? 0;
+    sum += share;
+    level = Math.min(Math.max(Math.round(sum * BAR), level + (share > 0 ? 1 : 0)), BAR);
+    return level;
+  });
+}
+
+function drawStack(
+  context: CanvasRenderingContext2D,
+  [left, width]: readonly [number, number],
+  top: number,
+  levels: readonly number[],
+  palette: readonly string[],
+): void {
+  let low = 0;
+  STACKED.forEach((kind, place) => {
+    const high = levels[place] ?? 0;
+    context.fillStyle = palette[kind] ?? "#888";
+    if (kind === IDLE && low === 0 && high > 0) {
+      context.fillRect(left, top + 9, width, HEIGHT.unit - 18); // nothing but waiting is a thin line
+    } else if (high > low) {
+      context.fillRect(left, top + HEIGHT.unit - 3 - high, width, high - low);
+    }
+    low = Math.max(low, high);
+  });
 }
 
 function drawCounter(
