@@ -584,7 +584,8 @@ def check_program(
     """
 
     def names(_sizes: dict[str, int]) -> Scope:
-        return Scope(_weights(program.spec), program.scope)
+        untyped = {argument.arg: UNKNOWN for argument in program.node.args.kwonlyargs}  # a finding says why
+        return Scope({**untyped, **_weights(program.spec)}, program.scope)
 
     bindings = program.spec.bindings(dims)
     head, end = program.spec.span, node_span(program.code, program.node).end

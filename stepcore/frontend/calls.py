@@ -215,13 +215,15 @@ def _marker(el: Elaboration, maker: TypeMaker, node: ast.Call) -> Value:
     """Return what a call of a marker is that is no type; None for types."""
     if maker.name == "Stream":
         return el.make_stream(node)
-    if maker.name == "Param" and not maker.written and not node.args:
+    if maker.name == "Param" and not maker.written:
         return _parameter(el, node)
     return None
 
 
 def _parameter(el: Elaboration, node: ast.Call) -> Value:
     """Return the marker that ``step.Param(written=True)`` is."""
+    if node.args:
+        return _unnamed(el, node)
     for keyword in node.keywords:
         value = el.evaluate(keyword.value)
         if keyword.arg != "written":
@@ -233,6 +235,20 @@ def _parameter(el: Elaboration, node: ast.Call) -> Value:
         el.report("STEP204", keyword.value, f"written is True or False, and {el.what(keyword.value, value)}")
         return UNKNOWN
     return TypeMaker("Param")
+
+
+def _unnamed(el: Elaboration, node: ast.Call) -> Value:
+    """Report what ``step.Param`` is given without a name: whether it is written, or the type that stands beside it."""
+    values, shown = [el.evaluate(argument) for argument in node.args], el.text(node.func)
+    match values:
+        case [bool(written)] if not node.keywords:
+            fix = el.replacing(node.args[0], f"written={written}")
+            text = f"{shown} takes written by its name"
+            el.report("STEP203", node.args[0], text, f"write {shown}(written={written})", fix=fix)
+            return TypeMaker("Param", written=written)
+    text = f"{shown} marks a parameter, and its type stands beside it"
+    el.report("STEP222", node, text, f"write Annotated[{shown}, step.f32, (COLUMNS, ROWS)]")
+    return UNKNOWN
 
 
 def _not_called(el: Elaboration, callee: Value, node: ast.Call) -> None:

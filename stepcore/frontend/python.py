@@ -477,10 +477,15 @@ class _Reader:
         layouts, laid_out = self._layouts(given.get("layouts"), node)
         inputs: list[tuple[str, StreamType | None, Span]] = []
         ports: list[Port] = []
-        for argument in (*node.args.posonlyargs, *node.args.args):
-            stream_type, _ = self._port_type(argument, "Stream")
-            inputs.append((argument.arg, stream_type, _named_at(code, argument)))
-        memories = [(argument, *self._port_type(argument, "Param")) for argument in node.args.kwonlyargs]
+        positional = [*node.args.posonlyargs, *node.args.args]
+        unnamed = [argument for argument in positional if self._is_parameter(argument)]
+        for argument in positional:
+            if argument not in unnamed:
+                stream_type, _ = self._port_type(argument, "Stream")
+                inputs.append((argument.arg, stream_type, _named_at(code, argument)))
+        if unnamed:
+            self._by_position(node, unnamed, positional)
+        memories = [(argument, *self._port_type(argument, "Param")) for argument in (*unnamed, *node.args.kwonlyargs)]
         types = {name: stream_type for name, stream_type, _ in inputs}
         types |= {argument.arg: stream_type for argument, stream_type, _ in memories}
         data = drawn_data(self.el, given.get("data"), types)
@@ -624,6 +629,27 @@ class _Reader:
                 sizes[name] = item
         return sizes
 
+    def _is_parameter(self, argument: ast.arg) -> bool:
+        """Return whether an argument is annotated as a parameter."""
+        match argument.annotation:
+            case ast.Subscript(slice=ast.Tuple(elts=[ast.Attribute() | ast.Name() | ast.Call() as kind, *_])):
+                marker = kind.func if isinstance(kind, ast.Call) else kind
+                if isinstance(marker, ast.Attribute | ast.Name):
+                    value = self.el.evaluate(marker)
+                    return isinstance(value, TypeMaker) and value.name == "Param"
+        return False
+
+    def _by_position(self, node: ast.FunctionDef, unnamed: list[ast.arg], positional: list[ast.arg]) -> None:
+        """Report parameters that a program takes by position; one star mends it where nothing else follows them."""
+        first, arguments = unnamed[0], node.args
+        rest = positional[positional.index(first) :]
+        is_plain = rest == unnamed and not (arguments.kwonlyargs or arguments.posonlyargs or arguments.vararg)
+        text = "step.Param marks a parameter, and a program takes parameters by keyword only"
+        at = _named_at(self.el.frame.code, first).start
+        fix = Fix("Write *, before it", (Edit(Span(at, at), "*, "),)) if is_plain else None
+        assert first.annotation is not None, "it says that it is a parameter"
+        self.el.report("STEP222", first.annotation, text, "write *, before the first of them", fix=fix)
+
     def _port_type(self, argument: ast.arg, kind: str) -> tuple[StreamType | None, bool]:
         """Return the type of an argument, and whether stores may write it."""
         example = f"{argument.arg}: Annotated[step.{kind}, step.f32, (M, N)]"
@@ -648,11 +674,6 @@ class _Reader:
         way_out, where = f"write {example}", self.el.span(node)
         parts = node.slice.elts if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) else []
         match value:
-            case (TypeMaker("Annotated"), TypeMaker("Param"), *_) if kind == "Stream":
-                text, way_out = (
-                    "step.Param marks a parameter, and a program takes parameters by keyword only",
-                    "write *, before the first of them",
-                )
             case (TypeMaker("Annotated"), TypeMaker(name), _, *sizes) if name == kind and len(parts) > 2:
                 if all(isinstance(size, Dim | int) for size in sizes):
                     shape = ", ".join(self.el.text(part) for part in parts[2:])
