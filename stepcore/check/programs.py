@@ -400,7 +400,8 @@ class ImplChecker:
         names.update({symbol: Dim.symbol(symbol) for symbol in symbols})
         names.update({f"{symbol}_value": value for symbol, value in bindings.items()})
         names["ctx"] = ContextSizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
-        names.update({name: value for name, value in _weights(spec).items() if name not in task.untyped})
+        weights = _weights(spec)
+        names.update({name: UNKNOWN if name in task.untyped else value for name, value in weights.items()})
         for decl in spec.fns:
             names[decl.func_name] = UNKNOWN if decl.func_name in task.untyped else decl
         self._names = names
@@ -584,7 +585,10 @@ def check_program(
     """
 
     def names(_sizes: dict[str, int]) -> Scope:
-        untyped = {argument.arg: UNKNOWN for argument in program.node.args.kwonlyargs}  # a finding says why
+        given = program.node.args
+        untyped = {
+            each.arg: UNKNOWN for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)
+        }  # as found before
         return Scope({**untyped, **_weights(program.spec)}, program.scope)
 
     bindings = program.spec.bindings(dims)

@@ -485,9 +485,10 @@ class _Reader:
                 inputs.append((argument.arg, stream_type, _named_at(code, argument)))
         if unnamed:
             self._by_position(node, unnamed, positional)
-        memories = [(argument, *self._port_type(argument, "Param")) for argument in (*unnamed, *node.args.kwonlyargs)]
+        memories = [(argument, *self._port_type(argument, "Param")) for argument in node.args.kwonlyargs]
         types = {name: stream_type for name, stream_type, _ in inputs}
         types |= {argument.arg: stream_type for argument, stream_type, _ in memories}
+        types |= {argument.arg: None for argument in unnamed}
         data = drawn_data(self.el, given.get("data"), types)
         for name, stream_type, span in inputs:
             if stream_type is not None:

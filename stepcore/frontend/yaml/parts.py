@@ -99,9 +99,10 @@ def read_outputs(
     if node is None:
         return None
     declared.forget()
-    items = declared.fields.items(node, "outputs")
+    items = declared.items(node, "outputs")
     if not items and isinstance(node, ListNode):
         declared.fields.report("STEP907", node.span, "a program needs at least one output")
+        declared.dropped.add("outputs")
     known = {port.name: port for port in parameters}
     ports = (_output(declared, item, known) for item in items)
     return tuple(port for port in ports if port is not None)
@@ -128,6 +129,7 @@ def read_drawn(declared: Declared, node: Node | None, inputs: Sequence[Port]) ->
     places: dict[str, Span] = {}
     if node is not None and not isinstance(node, MapNode):
         fields.wrong_kind(node, 'sizes has to be a mapping such as {"?L": {min: 0, max: 64}}')
+        return ()
     for key, value in node.pairs if isinstance(node, MapNode) else ():
         name = key.value if isinstance(key, ScalarNode) else ""
         if name in drawn:
@@ -137,8 +139,9 @@ def read_drawn(declared: Declared, node: Node | None, inputs: Sequence[Port]) ->
         places[name] = key.span
         if found is not None:
             drawn[name] = found
+    is_unread = "inputs" in declared.dropped or any(port.name in declared.untyped for port in inputs)
     for fault in draw_faults(((port.name, port.type) for port in inputs), tuple(drawn.values())):
-        if fault.port == "" and fault.name in fields.open:
+        if fault.port == "" and (is_unread or fault.name in fields.open):
             continue  # the type of an input that has it was reported
         if fault.name in drawn or fault.name not in places:  # else it was reported already
             where = places if fault.port == "" else fields.open
@@ -154,6 +157,9 @@ def _drawn(fields: Fields, key: Node, name: str, node: Node) -> DrawnSize | None
     if found is None:
         return None
     numbers = {each: fields.integer(found[each], each) for each in ("min", "max") if each in found}
+    if "values" in found and not isinstance(found["values"], ListNode):
+        fields.items(found["values"], "values")
+        return None
     items = fields.items(found["values"], "values") if "values" in found else None
     values = None if items is None else [fields.integer(item, "a value") for item in items]
     if None in numbers.values() or None in (values or ()):
@@ -189,7 +195,8 @@ def _port(declared: Declared, node: Node, *, parameters: bool) -> Port | None:
         fields.report("STEP907", found[refused[0]].span, refused[1])
     if name is None:
         return None
-    written = fields.flag(found.get("written"), "written")
+    before = len(fields.diagnostics)
+    written = fields.flag(found.get("written"), "written") or len(fields.diagnostics) > before  # it shall say something
     port = Port(name, stream, data_gen, minimum, maximum, found["name"].span, type_span, written=written)
     return replace(port, layout=_layout(fields, found, partial(_input_layout, port)))
 
@@ -255,6 +262,7 @@ def _output(declared: Declared, node: Node, parameters: Mapping[str, Port]) -> O
     fields = declared.fields
     found = fields.mapping(node, OUTPUT_SCHEMA)
     if found is None:
+        declared.dropped.add("outputs")
         return None
     name = declared.name(found.get("name"), "the name of an output", "outputs")
     stream, _ = _stream(declared, found, name, "an output", minimum=1)
@@ -263,6 +271,8 @@ def _output(declared: Declared, node: Node, parameters: Mapping[str, Port]) -> O
         return None
     layout = _layout(fields, found, output_layout)
     memory = _memory(declared, found, stream, parameters)
+    if "memory" in found and not memory:
+        declared.untyped.add(name)
     return OutputPort(name, stream, transforms, found["name"].span, layout=layout, memory=memory)
 
 
@@ -275,6 +285,8 @@ def _memory(declared: Declared, found: dict[str, Node], stream: StreamType, para
     port = parameters.get(name or "")
     if name is None:
         return ""
+    if port is None and "parameters" in declared.dropped:
+        return ""  # it may be the one that could not be read
     if port is None:
         near = nearest(name, [key for key, known in parameters.items() if known.written])
         advice = f"; did you mean {near[0]}?" if near else ""
@@ -320,6 +332,7 @@ def _fn(declared: Declared, node: Node) -> FnDecl | None:
     fields = declared.fields
     found = fields.mapping(node, FN_SCHEMA)
     if found is None:
+        declared.dropped.add("fns")
         return None
     func_name = declared.name(found.get("func_name"), "func_name", "fns")
     label = fields.text(found["name"], "the name of a function") if "name" in found else None
