@@ -13,10 +13,12 @@ import pytest
 from oracle.timing import run_literally
 from stepcore.cycles import ends
 from stepcore.timing import exact, memory, rows, search_budget, units
+from stepcore.timing.drift import DriftingPeriod
 from stepcore.timing.exact import Timing, TooLong, run
 from stepcore.timing.linear import Horizon, NotLinear, Number, grown, linear, sum_of
 from stepcore.timing.microcode import enq, take, times, work_table
 from stepcore.timing.periods import Periods
+from stepcore.timing.rows import Rows
 from stepcore.timing.search_budget import SearchBudget
 from timing_cases import PUBLISHED, SMALL, one_map
 from timing_networks import Build, chip, diamond, drawn, drawn_chip, drawn_loads, swiglu
@@ -202,8 +204,6 @@ def test_a_search_in_vain_pauses_for_longer_and_longer() -> None:
 
 
 def test_linear_stretches_hold_what_a_run_of_each_period_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stepcore.timing.drift import DriftingPeriod
-
     taken: list[int] = []
     spent = DriftingPeriod.spent
 
@@ -319,6 +319,49 @@ def test_small_requests_are_followed_without_machine_code(monkeypatch: pytest.Mo
         with monkeypatch.context() as patch:
             patch.setattr(rows, "FEW_BURSTS", -1)
             assert replace(run(net), instructions=0) == replace(found, instructions=0)
+
+
+def folds_at_memory(size: int, count: int = 400) -> Build:
+    """Return folds whose results are repeated, of elements of so many bytes from memory and to it."""
+    net = Build(chip(2))
+    x, sums, repeated = (net.channel(name) for name in ("x", "sums", "repeated"))
+    ends.load(net, 0, x, count, (1, size))
+    net.accum((x,), sums, count // 16, 16, 1)
+    net.repeat(sums, repeated, count // 16, 16)
+    ends.store(net, 1, repeated, count, (1, size))
+    return net
+
+
+def test_small_requests_of_regular_programs_are_followed_and_their_periods_skipped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nets = [folds_at_memory(size) for size in (64, 1024)] + [drawn_loads(Random(seed)) for seed in range(4)]
+    for net in nets:
+        found = assert_literal(net)
+        with monkeypatch.context() as patch:
+            patch.setattr(rows, "FEW_REGULAR", -1)
+            windows = run(net)
+        assert replace(windows, instructions=0, skipped=0) == replace(found, instructions=0, skipped=0)
+    assert run(nets[0]).instructions < 3_000
+
+
+def test_what_is_followed_goes_by_windows_where_times_grow_linearly(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[Rows] = []
+    leave = Rows.leave
+
+    def told(self: Rows, about: memory.Memory) -> None:
+        left.append(self)
+        leave(self, about)
+
+    nets = [swiglu(64, 64, b=4096, d=64, f=256), swiglu(32, 64, b=2048), folds_at_memory(64, 4000)]
+    windows = [run(net) for net in nets]
+    monkeypatch.setattr(rows, "FEW_REGULAR", 1 << 20)
+    monkeypatch.setattr(Rows, "leave", told)
+    for number, (net, expected) in enumerate(zip(nets, windows, strict=True)):
+        found = run(net)
+        assert replace(found, instructions=0, skipped=0) == replace(expected, instructions=0, skipped=0)
+        if number < 2:
+            assert len(left) == number + 1
 
 
 def test_a_run_has_a_limit() -> None:

@@ -140,6 +140,7 @@ class _Run:
     def run(self) -> Timing:
         state, left = self.state, self.limit
         state.listens = left - DEAF if state.uses_memory else left
+        state.pauses = left if state.may_recur else inner.NEVER
         while True:
             horizon = self.memory.next_cycle if len(state.deciders) else inner.NEVER
             result = state.advance(left, horizon) if left > 0 else 0
@@ -163,6 +164,9 @@ class _Run:
 
     def _answered(self) -> list[MemoryTile]:
         """Let memory move on by a window; return the requests whose last answer is known now."""
+        if self.state.follows:
+            self.state.goes = True
+            return []
         if self.recorder is None:
             return self.memory.advance(self.state.decision)
         first, before = min(self.memory.pending, key=lambda tile: tile.cycle), self.memory.placed
@@ -174,7 +178,9 @@ class _Run:
     def _asked(self) -> None:
         """Hand requests that are new to the memory."""
         state = self.state
-        if state.follows:  # those that are left wait for a decision that never comes
+        if state.follows:
+            if state.is_regular:  # else those that are left wait for a decision that never comes
+                state.show(self.memory)
             return
         for request in state.requests():
             self.memory.ask(*map(int, request))

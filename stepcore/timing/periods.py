@@ -89,6 +89,7 @@ class Periods:
     falling: Falling | None = None  # what was found of channels of memory in the period that is to be skipped
     paused: int = _EARLY  # until so many tokens were put no drift is looked for
     left: int = 0  # steps of the run, where a state is looked at
+    moved: int = 0  # bursts of the inner loop, where it follows memory, up to which `within` saw what happened
 
     def beacon(self, left: int) -> None:
         """Look whether this state was there before; if so, take as many periods at once as all loops have left.
@@ -98,6 +99,8 @@ class Periods:
         """
         uses_memory = self.rows.uses_memory
         budget = self.budget_within if uses_memory else self.budget
+        if self.rows.follows and self.moved != self.rows.total[1]:
+            self._memory_moves()
         if budget.allows(left):
             self.left = left
             self._recurs(self.within if uses_memory else self.levels)
@@ -105,12 +108,22 @@ class Periods:
 
     def waits(self, left: int) -> None:
         """Do the same where all units wait for memory."""
-        for search in self.within:
-            search.clear()
-        self.budget.start += REQUEST  # as long as that takes
+        self._memory_moves()
+        self.budget.start += (
+            REQUEST  # as long as a window takes; one that is followed takes less, and is let look as much
+        )
         if self.budget.allows(left):
             self.left = left
             self._recurs(self.levels)
+            if self.rows.follows:
+                self.rows.heed(self.memory)
+        if self.rows.follows:
+            self.rows.pauses = min(self.rows.pauses, self.budget.wakes)
+
+    def _memory_moves(self) -> None:
+        self.moved = self.rows.total[1]
+        for search in self.within:
+            search.clear()
 
     def _recurs(self, levels: list[_Search]) -> int:
         """Look for this state on each level, from the finest one on, as long as it recurs; return how many periods."""
@@ -173,6 +186,11 @@ class Periods:
         search.moments[distance] = moment
         return 0
 
+    def _go_by_windows(self) -> None:
+        """Follow memory no more: only windows tell for how many periods all that they are asked stays true."""
+        if self.rows.follows:
+            self.rows.leave(self.memory)
+
     def _affordable(self, passed: list[int], dearer: int) -> int:
         """Return the steps that running a period may take, each of which costs ``dearer`` times one of the run."""
         return min(_LONGEST * sum(passed), max(self.budget.rest(self.left), 0) // dearer)
@@ -183,6 +201,7 @@ class Periods:
     def _drift(self, before: Moment, moment: Moment, now: _State) -> int:
         """Take the periods at once that are like the one from ``before`` to this state, but for linear times."""
         rows, memory = self.rows, self.memory
+        self._go_by_windows()
         period, times = DriftingPeriod.begin(rows, memory, before, moment), 0
         then = period.rows
         if period.holds(self._affordable(period.passed, _DEARER)):
@@ -288,6 +307,7 @@ class Periods:
             return False
         if not self._may_drift(now) or self._left(before, now) < _WORTH:
             return False
+        self._go_by_windows()
         passed = [new - old for old, new in zip(before.counts[_PUT], now.counts[_PUT], strict=True)]
         self.falling, steps = falling(
             self.rows, self.memory, (before.channels, now.channels), passed, self._affordable(passed, 2)

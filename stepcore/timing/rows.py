@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 from stepcore.timing import units as inner
 from stepcore.timing.hardware import OffChip
 from stepcore.timing.instructions import Code
-from stepcore.timing.memory import Memory
+from stepcore.timing.memory import Memory, MemoryTile
 from stepcore.timing.microcode import Choose, Decide, Instruction, Op, Times
 from stepcore.timing.network import Network, Traffic
 from stepcore.timing.recorder import KINDS, RunRecorder
@@ -21,6 +21,7 @@ COMPILE_FROM: Final = 60_000  # tokens, or numbers that the data decide, from wh
 FEW_TOKENS: Final = 600  # of a whole run, below which to look for what recurs costs more than it saves
 MOST_HELD: Final = 1 << 20  # bursts under way that are remembered where the inner loop follows memory
 FEW_BURSTS: Final = 128  # of a request, up to which without machine code, too, it is cheaper to place them one by one
+FEW_REGULAR: Final = 64  # the same in regular programs, whose windows come round and are skipped
 
 
 _WAITING: Final[Mapping[int, WaitReason]] = {
@@ -78,7 +79,11 @@ class Rows:
         # What the data decide does not recur, so all that counts there is how quickly instructions run.
         self.is_regular = not self.code.tables
         self.may_recur = self.is_regular and sum(traffic.tokens) >= FEW_TOKENS
-        if compile_it and not self.is_regular:
+        self.pauses, self.goes = inner.NEVER, False
+        if compile_it and self.is_regular:
+            if memory is not None and not memory.held and self._most_bursts() <= FEW_REGULAR:
+                self._follow(memory, ports)
+        elif compile_it:
             compiled = inner.compiled() if self._is_worth_it(network, traffic) else None
             if memory is not None and (compiled is not None or self._most_bursts() <= FEW_BURSTS):
                 self._follow(memory, ports)
@@ -104,7 +109,7 @@ class Rows:
         if memory.held * chip.channels > MOST_HELD or not len(asked) == len(set(asked)) == len(self.memory_units):
             return
         self.rate = [memory.rate(min(asked)) if asked else 0 for asked in ports]
-        self.free, self.sent = [0] * chip.channels, [0] * chip.channels
+        self.free, self.sent = memory.free, [0] * chip.channels
         self.recent = [0] * max(memory.held * chip.channels, 1)
         self.chip = chip.interval, chip.answer, int(chip.interleave == "triangular"), memory.held
         self.follows = True
@@ -137,6 +142,7 @@ class Rows:
         """Run until all units wait, or the beacon comes by; see :func:`run_units`."""
         code = self.code
         beacon = self.beacon if self.may_recur else -1
+        goes, self.goes = self.goes, False
         return self._run(
             (code.op, code.first, code.second, code.cursor, code.tables),
             (self.place, self.clock, self.tops, self.rounds, self.entered, self.waits, self.waits_on),
@@ -160,7 +166,7 @@ class Rows:
             (self.deciders, self.choice, self.chosen, self.logged),
             (self.memory_units, self.rate, self.answer, self.waited, self.free, self.sent, self.recent, self.total),
             self.chip,
-            (beacon, self.listens, horizon, int(self.follows)),
+            (beacon, self.listens, horizon, int(self.follows), self.pauses, int(goes)),
             steps,
         )
 
@@ -215,6 +221,28 @@ class Rows:
             if self.bursts[unit]:
                 yield unit, self.port[unit], self.cycle[unit], self.bursts[unit]
                 self.bursts[unit] = 0
+
+    def show(self, memory: Memory) -> None:
+        """Let ``memory``, which the inner loop follows, be as it stands there; ``free`` is one row for both."""
+        memory.turn, memory.placed = self.total
+        memory.pending = [
+            MemoryTile(u, self.port[u], self.cycle[u], self.bursts[u], self.answer[u])
+            for u in self.memory_units
+            if self.bursts[u]
+        ]
+
+    def heed(self, memory: Memory) -> None:
+        """Let the inner loop, which follows ``memory``, go on from what that has become since :meth:`show`."""
+        self.total[:] = memory.turn, memory.placed
+        for tile in memory.pending:
+            self.cycle[tile.unit], self.bursts[tile.unit] = tile.cycle, tile.bursts
+            self.answer[tile.unit] = tile.answer
+
+    def leave(self, memory: Memory) -> None:
+        """Let ``memory``, that the inner loop followed and that was shown, go on by windows."""
+        self.follows = False
+        for tile in memory.pending:
+            self.bursts[tile.unit] = self.answer[tile.unit] = 0
 
     def wake(self, unit: int, clock: int) -> None:
         """Let a unit that waited for memory until ``clock`` run again."""

@@ -41,7 +41,7 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     decided: tuple[Row, Row, Row, Row],
     memory: tuple[Row, Row, Row, Row, Row, Row, Row, Row],
     chip: tuple[int, int, int, int],
-    numbers: tuple[int, int, int, int],
+    numbers: tuple[int, int, int, int, int, int],
     steps: int,
 ) -> int:
     """Run the units of the queue until all wait, or ``steps`` instructions are spent; return how many are left.
@@ -56,8 +56,9 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     written, and the time of the soonest decision that is left (``NEVER``); ``decided`` the units that decide by
     arrival, what each has decided and not done yet (-1: nothing; the number of channels: all are done), all that
     was decided, and where each unit writes the next of these. ``numbers`` has the beacon (two), from which cycle on
-    memory has bursts to place (``NEVER``) besides those that are asked for in this call, and whether memory is
-    followed here, too, burst by burst, as :class:`stepcore.timing.memory.Memory` has it: ``memory`` has the units
+    memory has bursts to place (``NEVER``) besides those that are asked for in this call, whether memory is
+    followed here, too, burst by burst, as :class:`stepcore.timing.memory.Memory` has it, and then, how many steps have
+    to be left to go on where all units wait for it, and whether it may do so once more: ``memory`` has the units
     that ask, in the order of ports, the rates of their ports, the last answers to them, how long they waited, when
     each memory channel takes the next burst, how many it took, the last ``outstanding`` starts, and which channel
     comes next and how many bursts were placed; ``chip`` the interval, the cycles from start to answer, whether
@@ -74,7 +75,7 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     deciders, choice, chosen, logged = decided
     askers, rate, answer, waited, free, sent, recent, total = memory
     interval, latest, triangular, outstanding = chip
-    beacon, listens, horizon, follows = numbers
+    beacon, listens, horizon, follows, pauses, goes = numbers
     banks, end, head, tail = len(free), len(turn) - 1, where[0], where[1]
     f = k = slot = 0
     while True:
@@ -133,12 +134,12 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                     waits[decider] = RUNNING
                     turn[tail] = decider
                     tail = tail + 1 if tail < end else 0
-                elif now < 0 or not follows:
+                elif now < 0 or not follows or (steps <= pauses and not goes):
                     where[2] = soonest
                     where[0], where[1] = head, tail
                     return steps
                 else:
-                    h = total[0]
+                    h, goes = total[0], 0
                     while head == tail and steps > 0 and (decider < 0 or now < soonest):
                         placed = 0
                         for u in askers:
