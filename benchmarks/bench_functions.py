@@ -59,7 +59,18 @@ def report_of(rows: Sequence[FunctionRow]) -> BenchReport:
         families[Path(row.path).stem].append(row)
     if len(families) > 20:  # a collection with a file for each function
         families = defaultdict(list, {Path(rows[0].path).parent.name: list(rows)})
-    columns = ["family", "functions", "solved", "streaming", "traffic", "operators", "timed", "seconds", "not solved"]
+    columns = [
+        "family",
+        "functions",
+        "solved",
+        "over tiles",
+        "streaming",
+        "traffic",
+        "operators",
+        "timed",
+        "seconds",
+        "not solved",
+    ]
     report = BenchReport("functions", "PyTorch functions that became verified programs", columns)
     timed = {row.argument: outcome(row.best.text or "", f"{row.argument}.py") for row in rows if row.best is not None}
     for name, members in [*families.items(), ("all", list(rows))]:
@@ -73,6 +84,7 @@ def report_of(rows: Sequence[FunctionRow]) -> BenchReport:
                 name,
                 str(len(members)),
                 str(len(solved)),
+                str(sum(best.form == "tiled" for best in solved)),
                 f"{sum(degrees) / len(degrees):.2f}" if degrees else "-",
                 f"{median(ratios):.1f}x" if ratios else "-",
                 f"{sum(operators) / len(operators):.1f}" if operators else "-",
@@ -105,7 +117,7 @@ def run(paths: Sequence[Path] = (FOLDER,)) -> BenchReport:
     """Measure the functions of files and folders; tells of each that is not solved why."""
     console = Console()
     rows: list[FunctionRow] = []
-    for row in function_rows(arguments_of(paths), FunctionOptions()):
+    for row in function_rows(arguments_of(paths), FunctionOptions(emit="auto")):
         rows.append(row)
         if not row.best:
             console.print(

@@ -139,17 +139,36 @@ def grouped(x, w, b):  # stepsmith: x[1, 2*K, M, N], w[2*K, K, 1, 3], b[2*K]
     return F.conv2d(F.silu(x), w, b, stride=(1, 2), groups=2)
 
 
+def in_columns(x, y):  # stepsmith: x[M, N], y[M, N]
+    return torch.softmax(F.elu(x, 0.5), 0) + torch.cumsum(y, 0).flip(0)
+
+
+def of_rows(x, y):  # stepsmith: x[M, N], y[M, N]
+    unit = x / torch.linalg.vector_norm(x, dim=1, keepdim=True)
+    spread = F.leaky_relu(y, 0.1).var(-1, keepdim=True, unbiased=False) - y.min(-1, keepdim=True).values
+    return F.gelu(unit, approximate="tanh") + spread * torch.tanh(x).prod(1, keepdim=True)
+
+
+def planes(x):  # stepsmith: x[B, K, M, N]
+    return F.adaptive_avg_pool2d(x, 1)
+
+
+def halves(x):  # stepsmith: x[M, 2*K]
+    a, b = x.chunk(2, -1)
+    return a * F.gelu(b)
+
+
 def one_number(x):  # stepsmith: x[M, N]
     return torch.cumsum(x, 0)[-1, -1]
 
 
 def sorted_rows(x):  # stepsmith: x[M, N]
-    return torch.cumsum(x * 2, -1)
+    return torch.sort(x * 2, -1).values
 """
 FAMILIES = (
     "product", "linear", "batched", "swiglu", "attention", "causal", "heads",
     "normed", "softmax", "layer_norm", "rotary", "gelu", "crossed", "distance", "row_sums", "largest", "gated", "leaky",
-    "convolved", "convolved_rows", "depthwise", "grouped",
+    "in_columns", "of_rows", "planes", "halves", "convolved", "convolved_rows", "depthwise", "grouped",
 )  # fmt: skip
 PAPER = PRESETS["paper"]
 
@@ -242,8 +261,8 @@ def test_what_has_no_tiles_is_told_with_the_way_out(source: Path, capsys: pytest
     code = run_functions([f"{source}::sorted_rows", f"{source}::one_number"], FunctionOptions(emit="tiled", dims={}))
     shown = capsys.readouterr().out
     assert code == 1
-    line = SOURCE.splitlines().index("    return torch.cumsum(x * 2, -1)") + 1
-    assert f"functions.py:{line}: cumsum: cumsum has no form over tiles yet; --emit scalar writes" in shown
+    line = SOURCE.splitlines().index("    return torch.sort(x * 2, -1).values") + 1
+    assert f"functions.py:{line}: getitem: a result of sort has no form over tiles yet; --emit scalar writes" in shown
     assert "its result is one number, and no total of a tensor" in shown
 
 
@@ -251,8 +270,9 @@ def test_tiles_come_first_and_what_has_none_says_why(source: Path, capsys: pytes
     found = job(source, "softmax", emit="auto", dims={"M": 32, "N": 32})
     assert [program["form"] for program in found["programs"]] == ["tiled"]
     other = job(source, "sorted_rows", emit="auto", dims={"M": 4, "N": 8})
-    line = SOURCE.splitlines().index("    return torch.cumsum(x * 2, -1)") + 1
-    why = f"a program of single numbers, as there is none over tiles: line {line}: cumsum has no form over tiles yet"
+    line = SOURCE.splitlines().index("    return torch.sort(x * 2, -1).values") + 1
+    reason = f"line {line}: a result of sort has no form over tiles yet"
+    why = f"a program of single numbers, as there is none over tiles: {reason}"
     assert other["solved"] and {program.get("form", "scalar") for program in other["programs"]} == {"scalar"}
     assert why in other["notes"]
     assert run_functions([f"{source}::sorted_rows"], FunctionOptions(emit="auto", dims={"M": 4, "N": 8})) == 0
@@ -273,3 +293,15 @@ def test_sizes_that_nobody_gave_make_no_tensor_too_large(source: Path) -> None:
 )
 def test_tiles_divide_any_size(size: int, expected: list[int]) -> None:
     assert divisors(size, 16, 512) == expected
+
+
+def test_the_last_lane_of_a_prime_number_of_rows_has_fewer(source: Path) -> None:
+    for name, sizes in (("softmax", {"M": 331, "N": 257}), ("layer_norm", {"M": 499, "N": 257})):
+        target, function = traced(source, name, sizes)
+        program = best(function)
+        assert f"min(m, {sizes['M']} - i * m)" in program.impl
+        assert program.multiples["M"] == program.least["M"] == sizes["M"]
+        file = delivered(function, target, program, source.parent, ".step.py")
+        assert not file.fault and file.is_whole
+    found = job(source, "softmax", emit="tiled", dims={"M": 331, "N": 257})
+    assert "the program holds for M = 331" in found["notes"]

@@ -123,7 +123,11 @@ def _solved(
 
 def _notes(program: Tiled, file: Delivered, assumed: Sequence[str]) -> list[str]:
     notes = [f"schedule: {program.schedule}"]
-    steps = [f"{name} a multiple of {step}" for name, step in program.multiples.items() if step > 1]
+    steps = [
+        f"{name} = {step}" if program.least.get(name) == step else f"{name} a multiple of {step}"
+        for name, step in program.multiples.items()
+        if step > 1
+    ]
     if steps:
         notes.append(f"the program holds for {', '.join(steps)}")
     if assumed:

@@ -49,7 +49,7 @@ def write_rows(writer: Writer, plan: Scheduled) -> None:
     """
     body = TileBody(writer.blocks)
     result = body.of(plan.result)
-    lanes = writer.live("b", "r")
+    lanes = writer.live("b", "r", "c")
     streams = [writer.load(part, plan.outer, lanes) for part in body.inputs]
     unit = unit_of(writer, plan.outer, lanes, body, body.inputs, plan.result)
     writer.said(plan.result.node)

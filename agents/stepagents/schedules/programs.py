@@ -75,7 +75,7 @@ def tiled(
     impl = writer.text(writer.costs.dispatch(chip))
     spec = program_spec(traced, impl, writer.fns, (memory, result), bound, views=writer.views)
     divisors, kept = dict(writer.divisors), _estimated(writer)
-    return Tiled(spec, impl, writer.costs, schedule, divisors, kept, views=writer.views)
+    return Tiled(spec, impl, writer.costs, schedule, divisors, kept, least=writer.least, views=writer.views)
 
 
 def program_spec(

@@ -275,6 +275,7 @@ class _Space:
         folded = None
         if point.folded:
             folded = self._folded(point.folded, labels)
+        writer.may_end = point.form == "rows"
         plan = Scheduled(TilePart(self._node, labels), self._outer(point, labels), memory, folded)
         if names:
             writer.lines.append(f"{', '.join(names.values())} = {', '.join(texts.values())}")
@@ -362,6 +363,15 @@ class _Space:
             own = rows // lane.count if lane.label == "r" else rows
             for tile in divisors(own, 1, 4096):
                 yield Schedule(form, {"r": tile}, (lane,))
+        if form == "rows" and max(divisors(rows, 1, _MOST_LANES)) < _LEAST_LANES:  # lanes that do not divide the rows
+            for tile in divisors(rows, 1, 4096):
+                for count in (_LEAST_LANES, 2 * _LEAST_LANES, 4 * _LEAST_LANES):
+                    yield Schedule(form, {"r": tile}, (ProgramLane("r", count),))
+        if form == "rows" and len(self._dims) > 1 and self._dims[-2] != 1:
+            columns = self._size(self._dims[-1])
+            for across in divisors(columns, 1, _MOST_LANES):
+                for wide in divisors(columns // across, 16, 1024):
+                    yield Schedule(form, {"c": wide}, (ProgramLane("c", across),))
 
     def _scan_points(self) -> Iterator[Schedule]:
         rows, columns = (self._size(dim) for dim in self._dims)

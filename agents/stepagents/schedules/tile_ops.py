@@ -30,10 +30,14 @@ POINTWISE: Final[dict[str, tuple[str, int]]] = {
     "bitwise_or": ("torch.bitwise_or({0}, {1})", 1), "bitwise_not": ("torch.bitwise_not({0})", 1),
     "log1p": ("torch.log1p({0})", 4), "expm1": ("torch.expm1({0})", 4), "sign": ("torch.sign({0})", 1),
     "floor": ("torch.floor({0})", 1), "ceil": ("torch.ceil({0})", 1), "round": ("torch.round({0})", 1),
+    "isnan": ("torch.isnan({0})", 1),
     "where": ("torch.where({0}, {1}, {2})", 1), "eq": ("{0} == {1}", 1), "ne": ("{0} != {1}", 1),
     "lt": ("{0} < {1}", 1), "le": ("{0} <= {1}", 1), "gt": ("{0} > {1}", 1), "ge": ("{0} >= {1}", 1),
 }  # fmt: skip
-REDUCED: Final = {"sum": "torch.sum", "mean": "torch.mean", "amax": "torch.amax", "amin": "torch.amin"}
+REDUCED: Final = {name: f"torch.{name}({{0}}, {{1}}, keepdim=True)" for name in ("sum", "mean", "amax", "amin", "prod")}
+_EXTREMES: Final = {"max": "amax", "min": "amin"}
+_ALONG: Final = {"cumsum": "torch.cumsum({0}, {1})", "flip": "torch.flip({0}, [{1}])"}
+_ACTIVATIONS: Final = {"elu": "1.0", "leaky_relu": "0.01"}  # and the parameter where none is written
 _SAME: Final = frozenset({"clone", "alias", "detach", "contiguous"})
 _SOFTMAX: Final = {"_softmax": "torch.softmax", "_log_softmax": "torch.log_softmax"}
 _CASTS: Final = {"fp32": "float", "int64": "long", "bool": "bool"}
@@ -121,10 +125,11 @@ def _with_number(part: TilePart, text: str, number: str) -> str:
 
 
 def _gelu(body: TileText, part: TilePart) -> str:
+    approximate = ""
     if part.node.kwargs.get("approximate", "none") != "none":
-        raise NoSchedule("gelu is approximated", part.node)
+        approximate = f", approximate={part.node.kwargs['approximate']!r}"
     body.count(part, 8)
-    return f"torch.nn.functional.gelu({_operand(body, part, 0)})"
+    return f"torch.nn.functional.gelu({_operand(body, part, 0)}{approximate})"
 
 
 def _clamp(body: TileText, part: TilePart) -> str:
@@ -133,7 +138,8 @@ def _clamp(body: TileText, part: TilePart) -> str:
     for place, (limit, function) in enumerate(zip(bounds, ("min", "max"), strict=True), start=1):
         if limit is not None:
             body.count(part, 1)
-            text = f"torch.clamp({text}, {function}={scalar_argument(part.node, (place,))})"
+            number = _operand(body, part, place) if hasattr(limit, "op") else scalar_argument(part.node, (place,))
+            text = f"torch.clamp({text}, {function}={number})"
     return text
 
 
@@ -158,28 +164,73 @@ def _soft(body: TileText, part: TilePart) -> str:
     return f"{_SOFTMAX[opname(part.node)]}({body.argument(given, part.labels)}, {place})"
 
 
+def _activation(body: TileText, part: TilePart) -> str:
+    name, node = opname(part.node), part.node
+    body.count(part, 1)
+    parameter = scalar_argument(node, (1,)) if len(node.args) > 1 else _ACTIVATIONS[name]
+    if any(given != 1 for given in node.args[2:]):
+        raise NoSchedule(f"{name} is called with further arguments", node)
+    return f"torch.nn.functional.{name}({_operand(body, part, 0)}, {parameter})"
+
+
 def _reduced(body: TileText, part: TilePart) -> str:
-    node = part.node
-    given: Any = node.args[0]
-    rank = len(shape_of(given))
-    dims: Any = node.args[1] if len(node.args) > 1 else ()
-    keep = bool(node.args[2]) if len(node.args) > 2 else False
-    if dims is None or len(dims) != 1:
-        raise NoSchedule("it folds several dimensions", node)
-    dim = from_end(node, dims[0], rank)
+    given: Any = part.node.args
+    name = opname(part.node)
+    dims = given[1] if len(given) > 1 else ()
+    return _folded(body, part, given[0], dims, keep=len(given) > 2 and bool(given[2]), template=REDUCED[name])
+
+
+def _norm(body: TileText, part: TilePart) -> str:
+    given: Any = (*part.node.args, None, None)
+    value, order, dims, keep = (given[0], 2, None, False) if len(part.node.args) == 1 else given[:4]
+    if order != 2:
+        raise NoSchedule(f"it is a norm of order {order}", part.node)
+    return _folded(
+        body, part, value, dims, keep=bool(keep), template="torch.sqrt(torch.sum({0} * {0}, {1}, keepdim=True))"
+    )
+
+
+def _variance(body: TileText, part: TilePart) -> str:
+    given: Any = (*part.node.args, None)
+    options: Any = part.node.kwargs
+    correction, keep = options.get("correction", 1), bool(options.get("keepdim", False))
+    template = f"torch.var({{0}}, {{1}}, correction={1 if correction is None else correction}, keepdim=True)"
+    return _folded(body, part, given[0], given[1], keep=keep, template=template)
+
+
+def _folded(body: TileText, part: TilePart, given: Node, dims: Any, *, keep: bool, template: str) -> str:
+    """Return the text of a fold over rows or columns of a tile, or over both."""
+    node, rank = part.node, len(shape_of(given))
+    dims = [dims] if isinstance(dims, int) else dims
+    if not dims:
+        raise NoSchedule("it folds all dimensions", node)
+    places = sorted(from_end(node, dim, rank) for dim in dims)
     labels = list(part.labels)
-    if keep:
-        labels[dim] = WHOLE
-    else:
-        labels.insert(rank + dim, WHOLE)
+    for place in places:
+        if keep:
+            labels[place] = WHOLE
+        else:
+            labels.insert(rank + place, WHOLE)
     argument = TilePart(given, tuple(labels))
     text = body.of(argument)
     body.count(argument, 1)
-    axis = dim + 2 if rank > 1 else 1
-    text = f"{REDUCED[opname(node)]}({text}, {axis}, keepdim=True)"
-    if keep or rank == 1 or axis == 0:
+    axes = [place + 2 if rank > 1 else 1 for place in places]
+    text = template.format(text, axes[0] if len(axes) == 1 else f"({', '.join(map(str, axes))})")
+    if keep or rank == 1 or axes != [1]:
         return text
     return f"{text}.reshape(1, -1)"  # a column becomes the row of what has one dimension
+
+
+def _along(body: TileText, part: TilePart) -> str:
+    """Return the text of what moves or adds up numbers along a dimension that is not cut."""
+    given: Any = part.node.args
+    dims = given[1] if isinstance(given[1], list | tuple) else [given[1]]
+    places = [from_end(part.node, int(dim), len(part.labels)) for dim in dims]
+    if any(part.labels[place] != WHOLE for place in places) or len(places) != 1:
+        raise NoSchedule(f"{opname(part.node)} runs along a dimension that is cut", part.node)
+    body.count(part, 1)
+    axis = places[0] + 2 if len(part.labels) > 1 else 1
+    return _ALONG[opname(part.node)].format(body.argument(given[0], part.labels), axis)
 
 
 def _layer_norm(body: TileText, part: TilePart) -> str:
@@ -203,6 +254,12 @@ def _item(body: TileText, part: TilePart) -> str:
     index: Any = part.node.args[1]
     if opname(given) == "native_layer_norm" and index == 0:
         return body.of(TilePart(given, part.labels))
+    if opname(given) in _EXTREMES and index == 0:
+        options: Any = given.args
+        template = REDUCED[_EXTREMES[opname(given)]]
+        return _folded(
+            body, part, options[0], options[1], keep=len(options) > 2 and bool(options[2]), template=template
+        )
     if opname(given) == "split_with_sizes":
         return split(body, part, given, index)
     raise NoSchedule(f"a result of {opname(given)} has no form over tiles yet", part.node)
@@ -242,5 +299,7 @@ PRODUCTS: Final = frozenset({"mm", "bmm", "addmm"})
 _HANDLERS: Final[dict[str, Callable[[TileText, TilePart], str]]] = {
     **dict.fromkeys(POINTWISE, _pointwise), **dict.fromkeys(_SAME, _same), **dict.fromkeys(_SOFTMAX, _soft),
     **dict.fromkeys(REDUCED, _reduced), **dict.fromkeys(PRODUCTS, _product), **VIEWS,
+    **dict.fromkeys(_ACTIVATIONS, _activation), **dict.fromkeys(_ALONG, _along),
+    "linalg_vector_norm": _norm, "var": _variance,
     "_to_copy": _copied, "gelu": _gelu, "clamp": _clamp, "native_layer_norm": _layer_norm,
 }  # fmt: skip

@@ -101,6 +101,8 @@ class Writer:
     fns: list[FnDecl] = field(default_factory=list)
     costs: ScheduleCosts = field(default_factory=ScheduleCosts)
     divisors: dict[str, int] = field(default_factory=dict)  # what must divide a size, by its text
+    may_end: bool = False  # the last lane of rows may have fewer blocks than the others
+    least: dict[str, int] = field(default_factory=dict)  # the one size that such a program is for, by its text
     views: dict[str, MemoryView] = field(default_factory=dict)  # of tensors whose memory has other sizes
     _said: set[int] = field(default_factory=set)
     _counts: dict[str, str] = field(default_factory=dict)
@@ -117,10 +119,23 @@ class Writer:
         if self.blocks.sizes[label].constant is not None:  # else it is a share of the size itself
             step *= self.blocks.sizes[label].bind(self.blocks.bound)
         size = node_dim.bind(self.blocks.bound)
+        if self.is_uneven(label, size):
+            if node_dim.constant is None:
+                self.least[str(node_dim)] = size
+            self.divide(node_dim, size)
+            return -(-size // step)
         if size % step:
             raise NoSchedule(f"{step} does not divide {node_dim} = {size}")
         self.divide(node_dim, step)
         return size // step if self.blocks.sizes[label].constant is not None else 1
+
+    def is_uneven(self, label: str, size: int) -> bool:
+        """Whether lanes do not divide the blocks of a dimension, of which the last one then has fewer."""
+        if not self.may_end or label != "r" or self.blocks.sizes[label].constant is None:
+            return False
+        block, lanes = self.blocks.sizes[label].bind(self.blocks.bound), self._lane_count(label)
+        blocks = size // block
+        return size % block == 0 and blocks % lanes != 0 and -(-blocks // lanes) * (lanes - 1) < blocks
 
     def divide(self, size: Dim, step: int) -> None:
         """Note that ``step`` must divide a size."""
@@ -142,6 +157,8 @@ class Writer:
             block = self.names.get(label, "")
             divisors = [text for text in (block, self._lane_count(label)) if text not in ("", 1)]
             value = " // ".join(map(str, [_factor(size), *divisors]))
+            if self.is_uneven(label, size.bind(self.blocks.bound)):
+                value = str(self.rounds(label, size))
             self.lines.append(f"{name} = {value}")
         return self._counts[label]
 
@@ -183,10 +200,15 @@ class Writer:
         """
         if part.is_position:
             return self.counted(part.labels[0], loops, readers, uses)
-        own = tuple(lane for lane in self._live(readers) if lane.label in part.labels)
+        uneven = {label for label, size in loops if self.is_uneven(label, size.bind(self.blocks.bound))}
+        own = tuple(lane for lane in self._live(readers) if lane.label in part.labels or lane.label in uneven)
         shared = tuple(lane for lane in self._live(readers) if lane not in own)
         strides = {label: self.stride(part, label) for label, _ in loops}
-        shape = [self.loop(label, size) for label, size in loops]
+        for label, size in loops:
+            covered = [dim for dim, own in zip(self.blocks.dims(part.node), part.labels, strict=True) if own == label]
+            if covered and prod(covered, start=Dim.of(1)).bind(self.blocks.bound) != size.bind(self.blocks.bound):
+                raise NoSchedule("blocks of it do not lie in the order of the loops", part.node)
+        shape = [self._own_count(label, size) for label, size in loops]
         rows, columns = self.blocks.tile(part)
         tile = ", ".join(self._tile_text(size, label) for size, label in zip((rows, columns), part.matrix, strict=True))
         arguments = [f"tensor={part.node.name}", f"tile=[{tile}]"]
@@ -202,12 +224,25 @@ class Writer:
         self.costs.loads.append(LoadCost(lane_count(own), calls, self.bursts(part)))
         return self.shared(text, f"{part.node.name}_tiles", own, shared, uses)
 
+    def _own_count(self, label: str, size: Dim) -> str:
+        """Return how many blocks the lane at hand has: the last one may have fewer."""
+        name, number = self.loop(label, size), size.bind(self.blocks.bound)
+        if not self.is_uneven(label, number):
+            return name
+        blocks = number // self.blocks.sizes[label].bind(self.blocks.bound)
+        return f"min({name}, {blocks} - {self.lanes[label].index} * {name})"
+
     def counted(self, label: str, loops: Loops, readers: Sequence[ProgramLane], uses: int) -> Family:
         """Write streams of the numbers of blocks along a label, as many as ``loops`` have rounds, for each lane.
 
         A number is counted, as no memory holds it; each lane's are those of the lane before, further by its blocks.
+
+        Raises:
+            NoSchedule: the last lane has fewer blocks than the others.
         """
         own = tuple(lane for lane in self._live(readers) if lane.label == label)
+        if any(self.is_uneven(other, size.bind(self.blocks.bound)) for other, size in loops):
+            raise NoSchedule("positions are counted in lanes of the same length")
         shared = tuple(lane for lane in self._live(readers) if lane not in own)
         lane = own[0] if own else ProgramLane(label, 1)
         step = lane.count if lane.dealt else 1
