@@ -3,14 +3,14 @@
 What is saved in the default folder becomes the page of figures (:mod:`benchmarks.page`). ``all`` leaves out ``search``,
 ``functions``, ``process``, ``sizes``, ``networks``, ``generation2``, ``optimize``, ``optimize-memory``,
 ``schedules`` and ``spread``, which take long.
-``--part noise`` runs a part of the search, for example, ``--folder FOLDER`` the networks or the sizes of another
-folder.
+``--part noise`` runs a part of the search, for example, ``--part generation2`` one of the editor, ``--folder FOLDER``
+the networks or the sizes of another folder.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -37,7 +37,9 @@ def main() -> None:
     """Run the chosen measurements one after the other, print their tables and save the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure Stepsmith's speed.")
     parser.add_argument("what", nargs="?", default="all", choices=(*GROUPS, *LONG, "all"))
-    parser.add_argument("--part", action="append", default=[], help="of search: tasks, seeds, ...")
+    parser.add_argument(
+        "--part", action="append", default=[], help="of search, editor and generation2: tasks, values, ..."
+    )
     parser.add_argument("--folder", type=Path, metavar="FOLDER", help="of networks and sizes: where the files are")
     parser.add_argument("--json-dir", type=Path, default=page.RESULTS, metavar="FOLDER")
     options = parser.parse_args()
@@ -85,7 +87,8 @@ def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Benc
         case "editor":
             from benchmarks import bench_editor
 
-            return [bench_editor.run()]
+            _need_known("editor", parts, bench_editor.PARTS)
+            return bench_editor.run(parts)
         case "ticks":
             from benchmarks import bench_ticks
 
@@ -105,9 +108,7 @@ def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list
         case "search":
             from benchmarks import bench_search
 
-            unknown = sorted(set(parts) - set(bench_search.parts()))
-            if unknown:
-                raise SystemExit(f"search has no part {unknown[0]!r}; parts are {', '.join(bench_search.parts())}")
+            _need_known("search", parts, bench_search.parts())
             return bench_search.run(parts)
         case "functions":
             from benchmarks import bench_functions
@@ -124,7 +125,8 @@ def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list
         case "generation2":
             from benchmarks import bench_generation2
 
-            return bench_generation2.run()
+            _need_known("generation2", parts, bench_generation2.PARTS)
+            return bench_generation2.run(parts)
         case "optimize":
             from benchmarks import bench_optimize
 
@@ -145,6 +147,12 @@ def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list
             from benchmarks import bench_sizes
 
             return bench_sizes.run([folder] if folder else [])
+
+
+def _need_known(group: str, parts: Sequence[str], known: Iterable[str]) -> None:
+    unknown = sorted(set(parts) - set(known))
+    if unknown:
+        raise SystemExit(f"{group} has no part {unknown[0]!r}; parts are {', '.join(known)}")
 
 
 if __name__ == "__main__":

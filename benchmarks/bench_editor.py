@@ -12,7 +12,7 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from time import perf_counter, sleep
@@ -34,23 +34,44 @@ FILES: Final = 50
 _BUNDLED: Final = ("attr", "attrs", "cattr", "cattrs", "lsprotocol", "pygls", "typing_extensions.py")
 _ENDS: Final = frozenset({"passed", "failed", "error", "cancelled"})
 _BACK: Final = 5.0  # MB that may remain after closing: allocators keep some, which is no leak
+_COLUMNS: Final = ("what", "p50 ms", "p95 ms", "processor ms", "MB")
 _SETTLE: Final = 0.5  # seconds without a message, after which a server counts as idle
 
 
-def run() -> BenchReport:
-    """Measure everything, one server at a time."""
-    report = BenchReport("editor", "Language servers", ("what", "p50 ms", "p95 ms", "processor ms", "MB"))
-    with tempfile.TemporaryDirectory() as name:
-        bench = _Bench(report, Path(name).resolve())
-        bench.starts()
-        bench.openings()
-        bench.edits()
-        bench.generation2()
-        bench.others()
-        bench.requests()
-        bench.memory()
-        bench.simulations()
+def run(parts: Sequence[str] = ()) -> list[BenchReport]:
+    """Measure ``parts`` of :data:`PARTS` (none: all), one server at a time."""
+    reports = []
+    for part in parts or PARTS:
+        with tempfile.TemporaryDirectory() as name:
+            reports.append(PARTS[part](Path(name).resolve()))
+    return reports
+
+
+def _generation1(folder: Path) -> BenchReport:
+    report = BenchReport("editor", "Language servers", _COLUMNS)
+    bench = _Bench(report, folder, broken_file(1_000))
+    bench.starts()
+    bench.openings()
+    bench.tasks()
+    bench.edits()
+    bench.others()
+    bench.requests()
+    bench.memory()
+    bench.simulations()
     return report
+
+
+def _generation2(folder: Path) -> BenchReport:
+    title = "The language server with a file of 1,000 lines of generation 2, at the limits of generation 1"
+    report = BenchReport("editor-generation2", title, _COLUMNS)
+    bench = _Bench(report, folder, _broken(generation2_file(1_000)))
+    bench.openings()
+    bench.edits()
+    bench.requests()
+    return report
+
+
+PARTS: Final[Mapping[str, Callable[[Path], BenchReport]]] = {"generation1": _generation1, "generation2": _generation2}
 
 
 def broken_file(lines: int, tag: str = "") -> str:
@@ -63,12 +84,12 @@ def _broken(text: str) -> str:
 
 
 class _Bench:
-    """The measurements, in ``folder``, for ``report``."""
+    """The measurements, in ``folder`` and mostly of a file of programs, for ``report``."""
 
-    def __init__(self, report: BenchReport, folder: Path) -> None:
+    def __init__(self, report: BenchReport, folder: Path, text: str) -> None:
         self.report = report
         self.folder = folder
-        self.text = broken_file(1_000)
+        self.text = text
         self.path = folder / "programs.py"
         self.path.write_text(self.text, encoding="utf-8")
         self.uri = self.path.as_uri()
@@ -96,26 +117,23 @@ class _Bench:
                 self._goal(f"start to initialize, {name}", statistics.median(found), 450)
 
     def openings(self) -> None:
-        """A document opened right after ``initialize``, to its first findings."""
-        tasks = sorted(TASKS.glob("*.step.yaml"))
+        """The file opened right after ``initialize``, to its first findings."""
         pushed: list[float] = []
         pulled: list[float] = []
-        published: list[float] = []
-        for number in range(STARTS):
+        for _ in range(STARTS):
             with self._started() as session:
                 start = session.open(self.uri, self.text, "python")
                 pushed.append(session.diagnostics(self.uri, 1).time - start)
-            with self._started(pull=True) as session:
-                pulled.append(_pull(session, self.uri, lambda s=session: s.open(self.uri, self.text, "python")))  # type: ignore[misc]
-            task = tasks[number * len(tasks) // STARTS]
-            with self._started(pull=True) as session:
-                text, uri = task.read_text(encoding="utf-8"), (self.folder / task.name).as_uri()
-                published.append(_pull(session, uri, lambda s=session, u=uri, t=text: s.open(u, t, "yaml")))  # type: ignore[misc]
-        for name, times in (
-            ("1,000 lines, pushed", pushed), ("1,000 lines, pulled", pulled), ("published tasks, pulled", published),
-        ):  # fmt: skip
-            self._row(f"open to first findings: {name}", times)
-            self._goal(f"open to first findings, {name}", statistics.median(times), 60)
+            pulled.append(self._pulled(self.uri, self.text, "python"))
+        self._first_findings("1,000 lines, pushed", pushed)
+        self._first_findings("1,000 lines, pulled", pulled)
+
+    def tasks(self) -> None:
+        """The same with published tasks."""
+        tasks = sorted(TASKS.glob("*.step.yaml"))
+        chosen = [tasks[number * len(tasks) // STARTS] for number in range(STARTS)]
+        files = [((self.folder / task.name).as_uri(), task.read_text(encoding="utf-8")) for task in chosen]
+        self._first_findings("published tasks, pulled", [self._pulled(uri, text, "yaml") for uri, text in files])
 
     def edits(self) -> None:
         """Each edit to the findings of its version; pushed, pulled, and with all that an editor asks besides."""
@@ -135,24 +153,6 @@ class _Bench:
                 session.quiet(_SETTLE)
                 times = self._type(session, typing(document, EDITS), document, await_findings)
                 self._edited(name, session, times, goal=goal)
-
-    def generation2(self) -> None:
-        """A file of generation 2 with as many lines: opened, and edited."""
-        text, uri = _broken(generation2_file(1_000)), (self.folder / "generation2.py").as_uri()
-        opened: list[float] = []
-        for _ in range(STARTS):
-            with self._started() as session:
-                start = session.open(uri, text, "python")
-                opened.append(session.diagnostics(uri, 1).time - start)
-        self._row("open to first findings: 1,000 lines of generation 2, pushed", opened)
-        self._goal("open to first findings, 1,000 lines of generation 2", statistics.median(opened), 60)
-        document = TypedText(uri, text)
-        with self._started() as session:
-            session.open(uri, text, "python")
-            session.diagnostics(uri, 1)
-            session.quiet(_SETTLE)
-            times = self._type(session, typing(document, EDITS), document, _push)
-            self._edited("Stepsmith, generation 2, pushed", session, times, goal=True)
 
     def others(self) -> None:
         """The same edits for other servers."""
@@ -237,6 +237,10 @@ class _Bench:
         session.initialize(self.folder, pull=pull, **options)
         return session
 
+    def _pulled(self, uri: str, text: str, language: str) -> float:
+        with self._started(pull=True) as session:
+            return _pull(session, uri, lambda: session.open(uri, text, language))
+
     def _document(self) -> TypedText:
         return TypedText(self.uri, self.text)
 
@@ -314,6 +318,10 @@ class _Bench:
         self.report.figures[what] = {
             "p50": middle, "p95": high, "count": len(times), "processor": processor, "memory": memory,
         }  # fmt: skip
+
+    def _first_findings(self, what: str, times: Sequence[float]) -> None:
+        self._row(f"open to first findings: {what}", times)
+        self._goal(f"open to first findings, {what}", statistics.median(times), 60)
 
     def _edited(self, who: str, session: ServerSession, times: Sequence[float], *, goal: bool = False) -> None:
         *waits, processor = times

@@ -3,73 +3,27 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Sequence
-from statistics import geometric_mean, median
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 from time import thread_time
 from typing import Final
 
-from benchmarks import bench_fronts
-from benchmarks.decoding import POLICIES, Policy, checked_decode, dealt_tiles, lengths_trace, traced_decode
+from benchmarks import bench_fronts, bench_lanes, bench_values
 from benchmarks.harness import BenchReport
-from benchmarks.mixtures import MixtureSizes, Trace, checked_mixture, routing_trace, traced
+from benchmarks.mixtures import MIXTRAL_CHOSEN, MixtureSizes, Trace, checked_mixture, mixtral, routing_trace, traced
 from stepcore.cycles.timed import Timed, time_program
 from stepcore.timing.hardware import PRESETS
 
-_SIZES: Final = MixtureSizes(batch=64, experts=8, hidden=4096, inner=14336, columns=64)
-_LARGE: Final = MixtureSizes(batch=1024, experts=8, hidden=4096, inner=14336, columns=64)
-_CHOSEN: Final = 2
+_SIZES: Final = mixtral(64)
+_LARGE: Final = mixtral(1024)
 _TILE: Final = 16
 _TRACES: Final = tuple((skew, seed) for skew in (0.0, 0.5) for seed in range(3))
-_SPREADS: Final = (0.25, 1.0)  # of the logarithms of lengths
-_SEEDS: Final = {16: 4, 64: 2}  # traces of each spread, by requests
-_DEALT: Final = ("interleaved over free", "their tiles alone", "longest first")
 PUBLISHED: Final = 1.65  # cycles of static tiles of 16 over those of dynamic ones, on traces of a real run
 
 
-def run() -> list[BenchReport]:
-    """Measure on one thread; all times are of the processor."""
-    return [_mixtures(), *bench_fronts.run(), _decode()]
-
-
-def _decode() -> BenchReport:
-    title = "Attention of a decoder in 4 lanes: 8 heads of 128 columns, caches of 16 tiles of 64 rows in the mean"
-    columns = ("requests, spread", "coarse", "interleaved", "free", "coarse over free", *_DEALT, "s")
-    report = BenchReport("generation2-decode", title, columns)
-    traces = [(batch, spread, seed) for batch, seeds in _SEEDS.items() for spread in _SPREADS for seed in range(seeds)]
-    dealt: dict[str, list[float]] = {name: [] for name in _DEALT}
-    for batch, spread, seed in traces:
-        start = thread_time()
-        lengths = lengths_trace(batch, mean=16, spread=spread, seed=seed)
-        cycles = {policy: _decoded(policy, lengths) for policy in POLICIES}
-        longest = sorted(lengths, reverse=True)
-        ordered = _decoded("interleaved", longest) / _decoded("free", longest)
-        tiles = dealt_tiles("interleaved", lengths) / dealt_tiles("free", lengths)
-        ratios = dict(zip(_DEALT, (cycles["interleaved"] / cycles["free"], tiles, ordered), strict=True))
-        for name, ratio in ratios.items():
-            dealt[name].append(ratio)
-        seconds, what = thread_time() - start, f"{batch}, {spread}, seed {seed}"
-        shown = [f"{cycles[policy]:,}" for policy in POLICIES]
-        coarse = f"{cycles['coarse'] / cycles['free']:.2f}"
-        report.rows.append([what, *shown, coarse, *(f"{ratio:.2f}" for ratio in ratios.values()), f"{seconds:.2f}"])
-        report.figures[what] = {**cycles, **ratios, "seconds": seconds}
-    arrived, tiles_only, ordered_first = dealt.values()
-    for batch, spread in dict.fromkeys(trace[:2] for trace in traces):
-        of_kind = [ratio for ratio, trace in zip(arrived, traces, strict=True) if trace[:2] == (batch, spread)]
-        report.figures[f"{batch}, {spread}: mean"] = geometric_mean(of_kind)
-    report.goal("interleaved over free as requests come, the least", min(arrived), 1, "x", at_least=True)
-    report.goal("the geometric mean of all traces", geometric_mean(arrived), 1, "x", at_least=True)
-    off = max(abs(found / alone - 1) for found, alone in zip(arrived, tiles_only, strict=True)) * 100
-    report.goal("cycles beside what dealing out the tiles alone gives", off, 5, " % off")
-    report.goal("interleaved over free, longest requests first, the least", min(ordered_first), 1, "x", at_least=True)
-    return report
-
-
-def _decoded(policy: Policy, lengths: Sequence[int]) -> int:
-    checked = checked_decode(policy, len(lengths), 128, max(lengths))
-    timed = time_program(checked, PRESETS["decode"], routes=traced_decode(checked, lengths))
-    if timed.cycles is None:
-        raise SystemExit(f"{policy}, {lengths}: it stopped")
-    return timed.cycles
+def run(parts: Sequence[str] = ()) -> list[BenchReport]:
+    """Measure ``parts`` of :data:`PARTS` (none: all) on one thread; all times are of the processor."""
+    return [report for part in parts or PARTS for report in PARTS[part]()]
 
 
 def _mixtures() -> BenchReport:
@@ -81,14 +35,14 @@ def _mixtures() -> BenchReport:
     times: dict[int, list[float]] = {_TILE: [], 0: []}
     relations = []
     for skew, seed in _TRACES:
-        trace = routing_trace(_SIZES.batch, _SIZES.experts, _CHOSEN, skew=skew, seed=seed)
+        trace = routing_trace(_SIZES.batch, _SIZES.experts, MIXTRAL_CHOSEN, skew=skew, seed=seed)
         cycles = {}
         for tile, taken in times.items():
             timed, seconds = _timed(_SIZES, tile, trace)
             taken.append(seconds)
             cycles[tile] = _row(report, f"{_SIZES.batch}, {skew}, {seed}", trace, tile, timed, seconds)
         relations.append(cycles[_TILE] / cycles[0])
-    trace = routing_trace(_LARGE.batch, _LARGE.experts, _CHOSEN, skew=0.5, seed=0)
+    trace = routing_trace(_LARGE.batch, _LARGE.experts, MIXTRAL_CHOSEN, skew=0.5, seed=0)
     timed, large = _timed(_LARGE, 0, trace)
     _row(report, f"{_LARGE.batch}, 0.5, 0", trace, 0, timed, large)
     timed, static = _timed(_LARGE, _TILE, trace)
@@ -134,3 +88,13 @@ def _row(report: BenchReport, what: str, trace: Trace, tile: int, timed: Timed, 
         "seconds": seconds,
     }  # fmt: skip
     return timed.cycles
+
+
+PARTS: Final[Mapping[str, Callable[[], list[BenchReport]]]] = {
+    "mixtures": lambda: [_mixtures()],
+    "fronts": bench_fronts.run_fronts,
+    "shared": lambda: [bench_fronts.run_regions()],
+    "decode": bench_lanes.run_timed,
+    "lanes": bench_lanes.run_dealt,
+    "values": lambda: [bench_values.run()],
+}

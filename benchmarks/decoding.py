@@ -13,8 +13,10 @@ from torch import Tensor
 from benchmarks.harness import ROOT, checked_text
 from stepcore.check.programs import Checked
 from stepcore.cycles.routes import ProgramRoutes
+from stepcore.cycles.timed import time_program
 from stepcore.sim.decided import decided_by_data
 from stepcore.sim.functional import Session
+from stepcore.timing.hardware import PRESETS
 
 Policy: TypeAlias = Literal["coarse", "interleaved", "free"]
 POLICIES: Final[tuple[Policy, ...]] = ("coarse", "interleaved", "free")
@@ -88,3 +90,12 @@ def traced_decode(checked: Checked, lengths: Sequence[int]) -> ProgramRoutes:
     decided = decided_by_data(checked.typed, run)
     assert decided is not None, "caches are short"
     return decided
+
+
+def decoded_cycles(policy: Policy, lengths: Sequence[int], columns: int) -> int:
+    """Return the exact cycles of requests with caches of these lengths on the chip ``decode``."""
+    checked = checked_decode(policy, len(lengths), columns, max(lengths))
+    timed = time_program(checked, PRESETS["decode"], routes=traced_decode(checked, lengths))
+    if timed.cycles is None:
+        raise SystemExit(f"{policy}, {lengths}: it stopped")
+    return timed.cycles

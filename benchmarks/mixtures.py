@@ -34,6 +34,20 @@ class MixtureSizes:
     scalar: str = "bf16"
 
 
+MIXTRAL_CHOSEN: Final = 2  # experts of a row
+QWEN_CHOSEN: Final = 8
+
+
+def mixtral(batch: int) -> MixtureSizes:
+    """Return the sizes of a layer of Mixtral 8x7B."""
+    return MixtureSizes(batch=batch, experts=8, hidden=4096, inner=14336, columns=64)
+
+
+def qwen(batch: int) -> MixtureSizes:
+    """Return the sizes of a layer of Qwen3 30B-A3B."""
+    return MixtureSizes(batch=batch, experts=128, hidden=2048, inner=768, columns=64)
+
+
 def routing_trace(batch: int, experts: int, chosen: int, *, skew: float, seed: int) -> Trace:
     """Draw which ``chosen`` experts each row goes to.
 

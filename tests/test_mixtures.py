@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
+from statistics import geometric_mean
 
 import pytest
+import torch
 
 from benchmarks.bench_check import generation2_file
-from benchmarks.bench_fronts import distance
+from benchmarks.bench_fronts import Point, distance, relations
+from benchmarks.bench_values import ValuedProgram, measured
 from benchmarks.decoding import POLICIES, checked_decode, dealt_tiles, lengths_trace, traced_decode
 from benchmarks.mixtures import MixtureSizes, checked_mixture, mixture_text, product_share, routing_trace, traced
 from stepcore.check.files import check_text
@@ -30,6 +34,28 @@ def rows(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream,
     data, padding = step.Reshape(S=4, L=[0], pad=0).apply(E0)
     return data
 """.replace("import step\nfrom step.dims", "import stepcore as step\nfrom stepcore.dims")
+
+WEIGHTED = """\
+from typing import Annotated
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.fn(input=step.Tile("fp32", [1, 1]), output=step.Tile("fp32", [1, 1]), init=[0])
+def add(state, input):
+    return [input[0] + state[0]]
+
+
+def reference(w):
+    return w.sum(0).reshape(-1, 1, 1)
+
+
+@step.program(reference=reference, dims={M: 2, N: 3})
+def sums(*, w: Annotated[step.Param, step.f32, (N, M)]) -> Annotated[step.Stream, step.Tile("fp32", [1, 1]), (N,)]:
+    tiles = step.LinearOffChipLoad(tensor=w, tile=[1, 1], shape=[M, N], stride=[N, 1]).apply()
+    return step.Accum(fn=add, b=1).apply(tiles)
+"""
 
 
 def test_traces_choose_so_many_experts_and_skew_prefers_some() -> None:
@@ -123,6 +149,37 @@ def test_the_distance_from_a_front_is_over_one_beyond_it() -> None:
     assert distance((50.0, 5.0), front) == 2
     assert distance((100.0, 10.0), front) == 1
     assert distance((200.0, 40.0), front) == 0.5
+
+
+def test_relations_tell_what_stays_whatever_the_rows() -> None:
+    static = [Point(4, 200, 90 + 4, 0, 0.0), Point(8, 150, 90 + 8, 0, 0.0), Point(16, 100, 90 + 16, 0, 0.0)]
+    found = relations([Point(0, 100, 90 + 4, 0, 0.0), *static], 8)
+    assert (found.cycles, found.memory) == (1.5, 98 / 94)
+    assert found.distance == 106 / 94  # where weights outweigh rows the largest tile costs little
+    assert found.sixth == 1.5  # the tile of 8: it takes 23 where dynamic ones take 19
+    assert found.rows_alone == 2  # 90 stay: tiles of 4 take twice the cycles, those of 8 twice the memory
+
+
+def test_free_lanes_are_faster_in_the_mean_whatever_the_spread() -> None:
+    for batch, spread in product((16, 64), (0.25, 1.0, 2.0)):
+        traces = [lengths_trace(batch, mean=16, spread=spread, seed=seed) for seed in range(200)]
+        ratios = [dealt_tiles("interleaved", trace) / dealt_tiles("free", trace) for trace in traces]
+        assert geometric_mean(ratios) > 1
+        assert sum(ratio < 1 for ratio in ratios) < sum(ratio > 1 for ratio in ratios)
+
+
+def test_no_rule_that_does_not_know_lengths_is_always_as_fast_as_lanes_in_turn() -> None:
+    # The fifth request goes to another lane than in turn, which a long sixth one then has to share.
+    lengths = [2, 1, 2, 2, 1, 9]
+    assert dealt_tiles("free", lengths) == 11 > dealt_tiles("interleaved", lengths) == 10
+
+
+def test_values_are_measured_on_data_that_are_given() -> None:
+    data = {"w": torch.arange(6.0).reshape(2, 3)}
+    assert measured(ValuedProgram("sums", WEIGHTED, data), again=1).off < 1e-6
+    wrong = WEIGHTED.replace("input[0] + state[0]", "input[0] - state[0]")
+    with pytest.raises(SystemExit, match="sums: the values are"):
+        measured(ValuedProgram("sums", wrong, data), again=1)
 
 
 def test_free_lanes_are_never_slower_where_requests_come_longest_first() -> None:

@@ -61,7 +61,10 @@ class World:
                 bindings = self.bindings
             self._sources = Sources(spec, bindings, dtype, given)
             drawn = self._sources.streams
-            self.parameters = {port.name: draw(port, bindings, dtype)[0] for port in spec.parameters}
+            known = given or {}
+            self.parameters = {
+                port.name: (known.get(port.name) or draw(port, bindings, dtype))[0] for port in spec.parameters
+            }
             self.env.add_tensors(self.parameters)
         self.runtime = RuntimeImpl(self.env, self.bindings, self.parameters)
         self.inputs: list[Any] = [

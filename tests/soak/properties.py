@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache, lru_cache
+from pathlib import Path
 from random import Random
 
 from joined_programs import boundaries
@@ -11,6 +13,9 @@ from programs import GADGETS, generate, impl_text, reusing, task_text
 from programs.generation2 import generation2_task
 from programs.ragged import ragged_task
 from ragged_chains import run_chain
+from stepcore.conversion.to_python import task_to_python
+from stepcore.frontend.yaml.tasks import read_task
+from test_fuzz_frontends import check, mutated
 from test_generation2_programs import assert_holds
 from test_ide_boundaries import GROUPS, check_cuts, name_of, opened
 from test_properties_affine import assert_fixes_converge
@@ -30,6 +35,8 @@ from yaml_blocks import corpus as task_files
 from .campaign import Order, Report, numbers
 
 STEPS = 12
+MUTATIONS = 100  # of one file
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def simulator(order: Order, report: Report) -> None:
@@ -64,6 +71,34 @@ def generation2(order: Order, report: Report) -> None:
         _raises(lambda: assert_holds(text), text)
 
     _each(order, report, case)
+
+
+def mutated_files(order: Order, report: Report) -> None:
+    """Files of generation 2 with words deleted, doubled, swapped and replaced: no exception, all findings inside."""
+
+    def case(seed: int) -> None:
+        path, text = _file(seed // MUTATIONS)
+        (broken,) = mutated(text, seed, 1).values()
+        _raises(lambda: check(broken, path), broken)
+
+    _each(order, report, case)
+
+
+@lru_cache(maxsize=1)
+def _file(number: int) -> tuple[str, str]:
+    """Return a file of generation 2: an example, a random task, or one as Python."""
+    if number % 3 == 0:
+        return "file.py", _examples()[number // 3 % len(_examples())]
+    task = generation2_task(number)
+    return (
+        ("task.step.yaml", task) if number % 3 == 1 else ("file.py", task_to_python(read_task(task, "task.step.yaml")))
+    )
+
+
+@cache
+def _examples() -> tuple[str, ...]:
+    texts = (file.read_text(encoding="utf-8") for file in sorted(EXAMPLES.glob("*.py")))
+    return tuple(text for text in texts if "step.Tile(" in text)
 
 
 def optimized(order: Order, report: Report) -> None:
