@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from hashlib import sha256
 from math import inf
@@ -15,10 +15,25 @@ import typer
 
 from stepagents.cli import options as o
 from stepagents.cli.answer_files import AnswerFiles
-from stepagents.cli.experience import StoreOption, WorkspaceOption, open_store
+from stepagents.cli.experience import ExperienceKind, StoreOption, WorkspaceOption, open_store
+from stepagents.cli.improve_programs import (
+    PROGRAM_CANDIDATES,
+    ProgramLoopRequest,
+    improve_programs,
+    refuse_options_of_other_kind,
+)
 from stepagents.cli.improve_view import standing_json, standings_table, watching
 from stepagents.cli.orders import Wanted, read_orders
+from stepagents.cli.program_orders import (
+    CapacityOption,
+    ComputeOption,
+    GoalOption,
+    HwOption,
+    TargetWish,
+    open_timers,
+)
 from stepagents.cli.session import First, ProposerChoice, interruptible, make_folder, open_sampler, show_requests
+from stepagents.executors.opening import ExecutorChoice
 from stepagents.experience.database import HoldsSecret, StoreError
 from stepagents.experience.identity import UnusableProgram, task_key, without_impl
 from stepagents.experience.journal import Journal, RunStart
@@ -26,6 +41,8 @@ from stepagents.experience.store import Store
 from stepagents.experience.strata import Selection, selections
 from stepagents.improve import Ended, Improvement, LoopOptions, TaskSampled
 from stepagents.llm.options import Guardian
+from stepagents.optimize.candidates import Goal
+from stepagents.optimize.worker import OPTIMIZE_WORKER
 from stepagents.sampling import Order, Sampler
 from stepcore.cli.terminal import (
     EXIT_CLEAN,
@@ -35,6 +52,7 @@ from stepcore.cli.terminal import (
     complain,
     console,
 )
+from stepcore.cycles.bounds import COMPUTE
 from stepcore.jobdata.writing import Experience
 from stepcore.jobs.proposers import BY_OPTION, MODEL, SEARCH
 from stepcore.records import Record
@@ -76,8 +94,24 @@ class _Request(Record):
     new: bool
 
 
+_KindOption = Annotated[
+    ExperienceKind,
+    typer.Option(
+        "--kind", help="What is learned: programs for tasks (synthesis), or what makes programs faster (optimization)."
+    ),
+]
+_TargetArgument = Annotated[
+    list[str],
+    typer.Argument(
+        help="Task files, or folders; with --kind optimization programs: FILE[::PROGRAM].", metavar="TASK..."
+    ),
+]
+
+
 def improve(
-    tasks: o.TasksArgument,
+    ctx: typer.Context,
+    tasks: _TargetArgument,
+    kind: _KindOption = ExperienceKind.SYNTHESIS,
     proposer: o.ProposerOption = SEARCH.typed,
     model: o.ModelOption = None,
     base_url: o.BaseUrlOption = None,
@@ -104,14 +138,29 @@ def improve(
     workers: o.WorkersOption = None,
     store: StoreOption = None,
     workspace: WorkspaceOption = "",
+    hw: HwOption = None,
+    capacity: CapacityOption = None,
+    compute: ComputeOption = COMPUTE,
+    goal: GoalOption = Goal.CYCLES,
     output_format: o.FormatOption = o.ResultFormat.TEXT,
 ) -> None:
     """Solve tasks again and again, each time with what was learned; successes are kept as experience.
 
-    A run that was stopped goes on when the same command is given again, and nothing is paid twice.
+    With --kind optimization programs are made faster instead, again and again, and what changes bring is remembered. A
+    run that was stopped goes on when the same command is given again, and nothing is paid twice.
 
     Exit codes: 0 all tasks are solved, 1 some are not, 2 a file or an option cannot be used, 130 interrupted.
     """
+    refuse_options_of_other_kind(ctx, kind)
+    if kind is ExperienceKind.OPTIMIZATION:
+        loop = ProgramLoopRequest(
+            TargetWish(hw, capacity, compute, goal), samples or PROGRAM_CANDIDATES, rounds,
+            inf if budget_answers is None else budget_answers, budget_seconds, new,
+        )  # fmt: skip
+        workers_of = ExecutorChoice(ray_address=ray_address, workers=workers, module=OPTIMIZE_WORKER)
+        with open_store(store, workspace) as opened, open_timers(executor, workers_of) as timers:
+            code = improve_programs(tasks, loop, opened, timers, output_format is o.ResultFormat.JSON)
+        raise typer.Exit(code)
     entry = BY_OPTION[proposer]
     choice = ProposerChoice(
         entry, model, base_url, repair, executor, ray_address, workers, guardian, key_variable, send_to_provider,
@@ -127,7 +176,7 @@ def improve(
     for unusable in wanted.unusable:
         complain(unusable.problem)
     wanted = replace(wanted, orders=[_without_answer(order) for order in wanted.orders])
-    kind = _kind(choice, wanted.orders, request)
+    fingerprint = _fingerprint(choice, wanted.orders, request)
     files = AnswerFiles(answers)
     with ExitStack() as stack:
         stop = stack.enter_context(interruptible())
@@ -139,8 +188,8 @@ def improve(
             raise typer.Exit(EXIT_UNUSABLE if wanted.unusable else EXIT_CLEAN)
         make_folder(answers, "--answers")
         # A model's ledger takes up the answers of a run of this kind that was stopped.
-        sampler = stack.enter_context(open_sampler(choice, ["improve", kind], stop, first, files.hear))
-        code = _run(opened, sampler, wanted, request, kind, stop, files, output_format is o.ResultFormat.JSON)
+        sampler = stack.enter_context(open_sampler(choice, ["improve", fingerprint], stop, first, files.hear))
+        code = _run(opened, sampler, wanted, request, fingerprint, stop, files, output_format is o.ResultFormat.JSON)
     raise typer.Exit(code)
 
 
@@ -149,16 +198,16 @@ def _run(
     sampler: Sampler,
     wanted: Wanted,
     request: _Request,
-    kind: str,
+    fingerprint: str,
     stop: Event,
     files: AnswerFiles,
     as_json: bool,
 ) -> int:
     """Run the loop, and return the exit code."""
     try:
-        journal, resumed = _journal(store, kind, wanted.orders, request)
+        journal, resumed = _journal(store, fingerprint, wanted.orders, request)
         start = journal.start()
-        with _held(store, journal), watching(as_json) as view:
+        with journal.held(), watching(as_json) as view:
             if resumed and not as_json:
                 print(f"going on with run {journal.number} (--new begins another)")
             loop = Improvement(
@@ -193,7 +242,7 @@ def _without_answer(order: Order) -> Order:
     return replace(order, text=without_impl(order.text, order.task))
 
 
-def _kind(choice: ProposerChoice, orders: Sequence[Order], request: _Request) -> str:
+def _fingerprint(choice: ProposerChoice, orders: Sequence[Order], request: _Request) -> str:
     """Return what a run has to share with an earlier one to go on with it: all but budgets and where it runs."""
     parts = [
         choice.proposer.typed, choice.model, choice.base_url, choice.repair, choice.guardian.value,
@@ -203,12 +252,10 @@ def _kind(choice: ProposerChoice, orders: Sequence[Order], request: _Request) ->
     return sha256(json.dumps(parts).encode("utf-8")).hexdigest()
 
 
-def _journal(store: Store, kind: str, orders: Sequence[Order], request: _Request) -> tuple[Journal, bool]:
+def _journal(store: Store, fingerprint: str, orders: Sequence[Order], request: _Request) -> tuple[Journal, bool]:
     """Return the journal of an earlier run that was stopped and fits, else that of a new one; and whether it is old."""
-    runs = Journal.runs(store, kind)
-    if runs and not runs[-1].ended and not request.new:
-        return Journal(store, runs[-1].number), True
-    return Journal.begin(store, kind, _start(store, orders, len(runs))), False
+    runs = Journal.runs(store, fingerprint)
+    return Journal.going_on(store, runs, fingerprint, lambda: _start(store, orders, len(runs)), new=request.new)
 
 
 def _start(store: Store, orders: Sequence[Order], runs: int) -> RunStart:
@@ -227,29 +274,6 @@ def _start(store: Store, orders: Sequence[Order], runs: int) -> RunStart:
 def _first_lessons(start: RunStart, request: _Request) -> Sequence[Experience]:
     """Return the demonstrations of the first stage."""
     return selections(start.demonstrations, request.loop.granularity, request.loop.selection)[0]
-
-
-@contextmanager
-def _held(store: Store, journal: Journal) -> Iterator[None]:
-    """Keep other processes from going on with the same run; the lock ends with the process, however it ends.
-
-    Raises:
-        StoreError: another process works on it.
-    """
-    from filelock import FileLock, Timeout
-
-    path = store.path.with_name(f"{store.path.name}.{journal.number}.lock")
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        text = f"run {journal.number} is being worked on by another process; wait for it, or begin another with --new"
-        raise StoreError(text) from error
-    try:
-        yield
-        path.unlink(missing_ok=True)
-    finally:
-        lock.release()
 
 
 def _report(loop: Improvement, journal: Journal, known: int, as_json: bool) -> None:

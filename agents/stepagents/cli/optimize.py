@@ -5,40 +5,42 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from stepagents.cli import options as o
 from stepagents.cli.optimize_model import ModelWish, Proposer, open_asker
 from stepagents.cli.optimize_view import show, watching
+from stepagents.cli.program_orders import (
+    CapacityOption,
+    ComputeOption,
+    GoalOption,
+    HwOption,
+    ProgramOrder,
+    ProgramOrders,
+    ProgramsArgument,
+    TargetWish,
+    open_timers,
+)
 from stepagents.cli.remembering import OptimizationMemory, open_memory
-from stepagents.cli.session import ProposerChoice, interruptible, open_workers
-from stepagents.executors.executor import Executor, available_cpus
+from stepagents.cli.session import ProposerChoice, interruptible
+from stepagents.executors.executor import Executor
 from stepagents.executors.opening import ExecutorChoice
-from stepagents.optimize.candidates import Goal, OptimizeTarget, key_of
+from stepagents.optimize.candidates import Goal, key_of
 from stepagents.optimize.model.asker import ModelAsker
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.worker import OPTIMIZE_WORKER
-from stepcore.chips.chosen import Chips
-from stepcore.chips.keys import HardwareError
-from stepcore.cli.targets import FileTarget, find_targets, read_target
+from stepcore.cli.targets import FileTarget, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
-from stepcore.cli.time import unusable_chip
 from stepcore.cycles.bounds import COMPUTE
 from stepcore.jobs.proposers import MODEL
-from stepcore.reports.text import clean
-from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.settings.limits import Wishes, in_force, user_wishes
 from stepcore.system.scarce import reason_of
-from stepcore.text.files import TextFile, Unusable
 from stepcore.text.wording import one_line
-
-_MOST: Final = 1 << 50  # bytes, FLOPs per cycle
 
 
 class OptimizeFormat(Enum):
@@ -50,22 +52,11 @@ class OptimizeFormat(Enum):
 
 
 def optimize(
-    programs: Annotated[list[str], typer.Argument(metavar="FILE[::PROGRAM]...", help="Programs, files or folders.")],
-    hw: Annotated[
-        str | None, typer.Option("--hw", metavar="NAME|FILE", help="The chip, instead of the project's.")
-    ] = None,
-    capacity: Annotated[
-        int | None,
-        typer.Option("--capacity", min=1, max=_MOST, metavar="BYTES", help="Bytes on chip, at most.",
-                     show_default="the chip's, or no limit"),
-    ] = None,
-    compute: Annotated[
-        int, typer.Option("--compute", min=1, max=_MOST, metavar="FLOPS", help="FLOPs per cycle of all units together.")
-    ] = COMPUTE,
-    goal: Annotated[
-        Goal,
-        typer.Option("--goal", help="The fewest cycles; the fewest bytes on chip without more cycles; or the front."),
-    ] = Goal.CYCLES,
+    programs: ProgramsArgument,
+    hw: HwOption = None,
+    capacity: CapacityOption = None,
+    compute: ComputeOption = COMPUTE,
+    goal: GoalOption = Goal.CYCLES,
     budget_seconds: Annotated[
         float | None,
         typer.Option("--budget-seconds", min=0.1, max=604_800.0, metavar="S", help="Search no longer than this.",
@@ -101,14 +92,14 @@ def optimize(
     )  # fmt: skip
     wish = ModelWish(proposer, asked)
     wish.check()
-    run = _Run(hw, capacity, compute, goal, budget_seconds, keep_code)
+    run = _Run(TargetWish(hw, capacity, compute, goal), budget_seconds, keep_code)
     choice = ExecutorChoice(ray_address=ray_address, workers=workers, module=OPTIMIZE_WORKER)
     run.goes_on = proposer is Proposer.AUTO
     parts = [sorted(programs), hw, capacity, compute, goal.value, proposer.value]
     with (
         interruptible() as stop,
         open_memory(experience) as run.memory,
-        _timers(executor, choice) as run.timers,
+        open_timers(executor, choice) as run.timers,
         open_asker(wish.for_files(programs), parts, stop.is_set) as run.asker,
     ):
         outcomes = []
@@ -124,94 +115,48 @@ def optimize(
         from stepagents.optimize.page import optimize_page
 
         sys.stdout.write(optimize_page(outcomes))
-    if run.unusable:
+    if run.orders.unusable:
         raise typer.Exit(EXIT_UNUSABLE)
     if stop.is_set():
         raise typer.Exit(EXIT_INTERRUPTED)
     raise typer.Exit(EXIT_FINDINGS if any(outcome.best is None for outcome in outcomes) else EXIT_CLEAN)
 
 
-@contextmanager
-def _timers(executor: o.ExecutorName, choice: ExecutorChoice) -> Iterator[Executor | None]:
-    """Start workers that time candidates, as many as there are CPUs; a single one is this process."""
-    if executor is o.ExecutorName.LOCAL and not choice.ray_address and (choice.workers or available_cpus()) == 1:
-        yield None
-        return
-    with open_workers(executor, choice) as workers:
-        yield workers
-
-
 class _Run:
-    """The programs of one call, one after the other; what cannot be used is told, and counted in ``unusable``."""
+    """The programs of one call, one after the other."""
 
-    def __init__(
-        self, hw: str | None, capacity: int | None, compute: int, goal: Goal, seconds: float | None, keep_code: bool
-    ) -> None:
-        self.hw, self.capacity, self.compute, self.goal, self.seconds = hw, capacity, compute, goal, seconds
-        self.keep_code, self.memory = keep_code, OptimizationMemory()
+    def __init__(self, wish: TargetWish, seconds: float | None, keep_code: bool) -> None:
+        self.orders = ProgramOrders(wish)
+        self.seconds, self.keep_code, self.memory = seconds, keep_code, OptimizationMemory()
         self.timers: Executor | None = None
         self.asker: ModelAsker | None = None
         self.goes_on = False
-        self.configs, self.chips = Configs(), Chips()
-        self.unusable = 0
 
     def each(self, texts: list[str], stop: Event) -> Iterator[Optimized]:
         """Yield what came of each program that is meant."""
-        for target in find_targets(texts):
-            try:
-                yield from self._file(target, stop)
-            except Unusable as error:
-                self._refuse(f"{one_line(error.path)}: {error.code} {error.message}")
-            except HardwareError as error:
-                self._refuse(unusable_chip(error))
-            except ConfigError as error:
-                self._refuse(f"STEP907 the user's configuration cannot be used: {error}")
+        for order in self.orders.each(texts, stop):
+            yield self._program(order, stop)
 
-    def _refuse(self, text: str) -> None:
-        complain(clean(text))
-        self.unusable += 1
-
-    def _file(self, target: FileTarget | Unusable, stop: Event) -> Iterator[Optimized]:
-        if isinstance(target, Unusable):
-            raise target
-        file, config = read_target(target, self.configs)
-        from stepcore.check import check_text
-
-        found = check_text(file.text, str(target.path), affine=config.affine, with_fixes=False).programs
-        names = [program.name for program in found if target.program in (None, program.name)]
-        if not names:
-            raise Unusable(target.path, "there is no such program here", "STEP910")
-        for name in dict.fromkeys(names):
-            if stop.is_set():
-                return
-            file, config = read_target(target, self.configs)  # --apply may have changed it
-            yield self._program(target.path, file, name, config, stop)
-
-    def _program(self, path: Path, file: TextFile, name: str, config: Config, stop: Event) -> Optimized:
+    def _program(self, order: ProgramOrder, stop: Event) -> Optimized:
         from stepagents.optimize.proof import Judges
         from stepagents.optimize.record import SearchRecord, record_path, search_order
         from stepagents.optimize.run import ModelAdvice, Watch, optimized
-        from stepcore.rewrites import subject_of
 
-        chip = self.chips.chip(config, self.hw)
-        subject = subject_of(file.text, str(path), name, config.affine)
+        subject, target = order.subject, order.target
         if subject is None:
-            return Optimized(str(path), name, chip.name, file.text, problem="it has errors: run `stepsmith check`")
-        capacity = chip.onchip.capacity if self.capacity is None else self.capacity
-        target = OptimizeTarget(chip, self.compute, capacity, self.goal)
-        limits = in_force(config, _OPEN, user_wishes())
-        order = search_order(subject, target, remembers=self.memory.is_open)
+            return order.erroneous
+        words = search_order(subject, target, remembers=self.memory.is_open)
         with (
-            SearchRecord(record_path(order)) as record,
-            Judges(subject, chip, limits) as judges,
-            watching(f"{one_line(path)}::{name}") as tell,
+            SearchRecord(record_path(words)) as record,
+            Judges(subject, target.chip, in_force(order.config, Wishes(), user_wishes())) as judges,
+            watching(f"{one_line(order.path)}::{order.name}") as tell,
         ):
             if record.known:
                 tell(f"{record.known:,} candidates are known from before")
             watch, items = Watch(tell, stop.is_set, self.seconds), self.memory.items()
             advice = None if self.asker is None else ModelAdvice(self.asker, self.goes_on)
             if self.asker is not None:
-                self.asker.about = key_of(f"{path}::{name}")
+                self.asker.about = key_of(f"{order.path}::{order.name}")
             outcome = optimized(
                 subject, target, record, judges, watch, items,
                 with_code=self.keep_code, executor=self.timers, advice=advice,
@@ -227,14 +172,11 @@ class _Run:
         if not outcome.is_faster or outcome.best is None:
             return
         path = Path(outcome.path)
-        file, _config = read_target(FileTarget(path), self.configs)
+        file, _config = read_target(FileTarget(path), self.orders.configs)
         if file.text != outcome.text:
-            self._refuse(f"{one_line(path)}: it was changed in the meantime, and is left as it is")
+            self.orders.refuse(f"{one_line(path)}: it was changed in the meantime, and is left as it is")
             return
         try:
             file.write(outcome.best.text)
         except OSError as error:
-            self._refuse(f"{one_line(path)}: STEP901 it cannot be written: {reason_of(error)}")
-
-
-_OPEN: Final = Wishes()
+            self.orders.refuse(f"{one_line(path)}: STEP901 it cannot be written: {reason_of(error)}")

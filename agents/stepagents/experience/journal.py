@@ -6,9 +6,11 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 
+from stepagents.experience.database import StoreError
 from stepagents.experience.store import Store, refuse_secrets
 from stepagents.sampling import Order, Sampled
 from stepcore.jobdata.writing import Experience
@@ -66,6 +68,41 @@ class Journal:
         with store.usable():
             found = [RunInfo(*row) for row in store.connection.execute(query, (store.workspace,))]
         return [run for run in found if fingerprint in {None, run.fingerprint}]
+
+    @staticmethod
+    def going_on(
+        store: Store, runs: Sequence[RunInfo], fingerprint: str, start: Callable[[], RunStart], *, new: bool
+    ) -> tuple[Journal, bool]:
+        """Return the journal of the last of ``runs`` where it was stopped, else of a new run; and whether it is old.
+
+        Raises:
+            StoreError: the store cannot be used, or a task holds a credential.
+        """
+        if runs and not runs[-1].ended and not new:
+            return Journal(store, runs[-1].number), True
+        return Journal.begin(store, fingerprint, start()), False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from going on with the same run; the lock ends with the process, however it ends.
+
+        Raises:
+            StoreError: another process works on it.
+        """
+        from filelock import FileLock, Timeout
+
+        path = self._store.path.with_name(f"{self._store.path.name}.{self.number}.lock")
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            text = f"run {self.number} is being worked on by another process; wait for it, or begin another with --new"
+            raise StoreError(text) from error
+        try:
+            yield
+            path.unlink(missing_ok=True)
+        finally:
+            lock.release()
 
     def start(self) -> RunStart:
         """Return what the run began with."""

@@ -18,7 +18,7 @@ from stepagents.optimize.pairs import RewriteChild
 from stepagents.optimize.prior import RewritePrior
 from stepagents.optimize.proof import Judges, TextVerdict
 from stepagents.optimize.record import SearchRecord
-from stepagents.optimize.search import Search, SearchLimits, Unimprovable, best_of
+from stepagents.optimize.search import CANDIDATES, Search, SearchLimits, Unimprovable, best_of
 from stepagents.optimize.trials import SpreadTrials
 from stepcore.costs.metrics import compulsory_traffic
 from stepcore.rewrites import RewriteSubject
@@ -30,13 +30,15 @@ _POINTS: Final = 16  # of the front that are verified and shown
 class Watch:
     """How its user follows a search: ``tell`` takes lines, ``seconds`` are the most (None: until the search ends).
 
-    ``found`` gets each candidate that is the best so far, before it is verified; otherwise ``tell`` has a line of it.
+    ``candidates`` are the most texts that are tried. ``found`` gets each candidate that is the best so far, before it
+    is verified; otherwise ``tell`` has a line of it.
     """
 
     tell: Callable[[str], None]
     is_stopped: Callable[[], bool]
     seconds: float | None = None
     found: Callable[[FasterText], None] | None = None
+    candidates: int = CANDIDATES
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def optimized(
         return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
     order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(record.memory(memory)))
     spread = None if executor is None else SpreadTrials(executor, subject, target)
-    limits, tell = SearchLimits(is_over=is_over), watch.found or _teller(watch.tell)
+    limits, tell = SearchLimits(watch.candidates, is_over), watch.found or _teller(watch.tell)
     search = Search(subject, target, record, limits, tell, order=order, spread=spread)
     if advice is not None:
         search = ModelSearch(

@@ -31,6 +31,7 @@ from stepcore.jobdata.optimizing import Figures
 from stepcore.rewrites import REWRITES, Rewrite, RewriteSubject, applied
 from stepcore.rewrites.depths import Depths
 
+CANDIDATES: Final = 1500
 _BEAM: Final = 4  # programs that are rewritten further
 _EXACT: Final = 12  # programs of a round that are timed exactly: those with the best estimates
 _ROUNDS: Final = 16
@@ -45,7 +46,7 @@ _SLOWER: Final = 1.5  # so many times the cycles of the old program the front re
 class SearchLimits:
     """Limits of a search: ``candidates`` are texts that are tried. ``is_over`` says when its user wants an end."""
 
-    candidates: int = 1500
+    candidates: int = CANDIDATES
     is_over: Callable[[], bool] = lambda: False
 
 

@@ -1,0 +1,133 @@
+"""Options and programs of the commands that make programs faster: which files, for which chip, towards what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Annotated, Final
+
+import typer
+
+from stepagents.cli.options import ExecutorName
+from stepagents.cli.session import open_workers
+from stepagents.executors.executor import Executor, available_cpus
+from stepagents.executors.opening import ExecutorChoice
+from stepagents.optimize.candidates import Goal, OptimizeTarget
+from stepagents.optimize.outcome import Optimized
+from stepcore.chips.chosen import Chips
+from stepcore.chips.keys import HardwareError
+from stepcore.cli.targets import FileTarget, find_targets, read_target
+from stepcore.cli.terminal import complain
+from stepcore.cli.time import unusable_chip
+from stepcore.records import Record
+from stepcore.reports.text import clean
+from stepcore.rewrites import RewriteSubject
+from stepcore.settings.config import Config, ConfigError, Configs
+from stepcore.text.files import Unusable
+from stepcore.text.wording import one_line
+
+_MOST: Final = 1 << 50  # bytes, FLOPs per cycle
+
+ProgramsArgument = Annotated[
+    list[str], typer.Argument(metavar="FILE[::PROGRAM]...", help="Programs, files or folders.")
+]
+HwOption = Annotated[str | None, typer.Option("--hw", metavar="NAME|FILE", help="The chip, instead of the project's.")]
+CapacityOption = Annotated[
+    int | None,
+    typer.Option("--capacity", min=1, max=_MOST, metavar="BYTES", help="Bytes on chip, at most.",
+                 show_default="the chip's, or no limit"),
+]  # fmt: skip
+ComputeOption = Annotated[
+    int, typer.Option("--compute", min=1, max=_MOST, metavar="FLOPS", help="FLOPs per cycle of all units together.")
+]
+GoalOption = Annotated[
+    Goal, typer.Option("--goal", help="The fewest cycles; the fewest bytes on chip without more cycles; or the front.")
+]
+
+
+class TargetWish(Record):
+    """What programs are made faster for, as the command line says it."""
+
+    hw: str | None
+    capacity: int | None
+    compute: int
+    goal: Goal
+
+
+class ProgramOrder(Record):
+    """One program of a file; ``subject`` is None where it has errors."""
+
+    path: Path
+    name: str
+    text: str
+    config: Config
+    subject: RewriteSubject | None
+    target: OptimizeTarget
+
+    @property
+    def erroneous(self) -> Optimized:
+        """What comes of an order without a subject."""
+        problem = "it has errors: run `stepsmith check`"
+        return Optimized(str(self.path), self.name, self.target.chip.name, self.text, problem=problem)
+
+
+class ProgramOrders:
+    """The programs of one call, one after the other; what cannot be used is told, and counted in ``unusable``."""
+
+    def __init__(self, wish: TargetWish) -> None:
+        self.wish = wish
+        self.configs, self._chips = Configs(), Chips()
+        self.unusable = 0
+
+    def each(self, texts: list[str], stop: Event) -> Iterator[ProgramOrder]:
+        """Yield each program that is meant; a file is read again for each of its programs."""
+        for target in find_targets(texts):
+            try:
+                yield from self._file(target, stop)
+            except Unusable as error:
+                self.refuse(f"{one_line(error.path)}: {error.code} {error.message}")
+            except HardwareError as error:
+                self.refuse(unusable_chip(error))
+            except ConfigError as error:
+                self.refuse(f"STEP907 the user's configuration cannot be used: {error}")
+
+    def refuse(self, text: str) -> None:
+        """Tell that something cannot be used."""
+        complain(clean(text))
+        self.unusable += 1
+
+    def _file(self, target: FileTarget | Unusable, stop: Event) -> Iterator[ProgramOrder]:
+        if isinstance(target, Unusable):
+            raise target
+        file, config = read_target(target, self.configs)
+        from stepcore.check import check_text
+
+        found = check_text(file.text, str(target.path), affine=config.affine, with_fixes=False).programs
+        names = [program.name for program in found if target.program in (None, program.name)]
+        if not names:
+            raise Unusable(target.path, "there is no such program here", "STEP910")
+        for name in dict.fromkeys(names):
+            if stop.is_set():
+                return
+            file, config = read_target(target, self.configs)  # `optimize --apply` may have changed it
+            yield self._order(target.path, file.text, name, config)
+
+    def _order(self, path: Path, text: str, name: str, config: Config) -> ProgramOrder:
+        from stepcore.rewrites import subject_of
+
+        wish, chip = self.wish, self._chips.chip(config, self.wish.hw)
+        capacity = chip.onchip.capacity if wish.capacity is None else wish.capacity
+        target = OptimizeTarget(chip, wish.compute, capacity, wish.goal)
+        return ProgramOrder(path, name, text, config, subject_of(text, str(path), name, config.affine), target)
+
+
+@contextmanager
+def open_timers(executor: ExecutorName, choice: ExecutorChoice) -> Iterator[Executor | None]:
+    """Start workers that time candidates, as many as there are CPUs; a single one is this process."""
+    if executor is ExecutorName.LOCAL and not choice.ray_address and (choice.workers or available_cpus()) == 1:
+        yield None
+        return
+    with open_workers(executor, choice) as workers:
+        yield workers
