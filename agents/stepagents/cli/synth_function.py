@@ -143,11 +143,23 @@ class FunctionRow:
             "peak_bytes": getattr(found, "peak_bytes", None),
             "cpu_seconds": getattr(found, "cpu_seconds", None),
             "timing": self.timings[0].as_json() if self.timings else None,
+            "programs": [self._program_json(number) for number in range(len(self.programs))],
             "unsupported": to_plain(getattr(found, "unsupported", ()) or tuple(self.findings)),
             "program": getattr(best, "text", ""),
             "notes": list(getattr(found, "notes", ())),
             "sizes": getattr(found, "sizes", {}),
             "inferred": to_plain(getattr(found, "inferred", None)),
+        }
+
+    def _program_json(self, number: int) -> dict[str, Any]:
+        """Return one of the programs with what it costs, and its cycles where they are known."""
+        program = self.programs[number]
+        return {
+            "program": program.text or "",
+            "form": program.form,
+            "layout": program.layout,
+            **{name: getattr(program, name) for name in _COSTS},
+            "timing": self.timings[number].as_json() if number < len(self.timings) else None,
         }
 
 

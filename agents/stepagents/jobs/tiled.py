@@ -23,7 +23,7 @@ from stepcore.chips.keys import HardwareError
 from stepcore.conversion.to_python import ConvertError
 from stepcore.jobdata.choices import SUFFIXES
 from stepcore.jobdata.failures import Finding
-from stepcore.jobdata.writing import FunctionResult
+from stepcore.jobdata.writing import FunctionResult, Solution
 from stepcore.records import Record
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.timing.hardware import PRESETS, Hardware
@@ -32,6 +32,7 @@ _SIZE: Final = 256  # of a dimension that nobody gave a size, where no tensor be
 _LEAST: Final = 16
 _NUMBERS: Final = 1 << 22  # of such a tensor
 _TRIES: Final = 3  # programs that are verified until one is right
+_SMALLER: Final = 3  # programs beside it that need fewer bytes on chip
 _NONE: Final = "no program over tiles: "
 _ADVICE: Final = "--emit scalar writes a program of single numbers"
 
@@ -47,12 +48,12 @@ class TiledOrder(Record):
 
 
 def tiled_result(order: TiledOrder) -> FunctionResult:
-    """Return the verified program with the fewest cycles, or why there is none."""
+    """Return the verified program with the fewest cycles, and others that need fewer bytes on chip, or why not."""
     traced = replace(order.traced, seed=order.seed)
     sizes, assumed = _sizes(traced)
     traced = replace(traced, bound=sizes)
     chip = _chip(order.folder / "file")
-    options = ScheduleOptions(chip, chip.onchip.capacity or CAPACITY, _TRIES)
+    options = ScheduleOptions(chip, chip.onchip.capacity or CAPACITY, _TRIES, _SMALLER)
     tell = partial(order.tell, "lower")
     try:
         found = ragged_schedules(traced, options, tell) or schedules(traced, options, tell)
@@ -107,29 +108,48 @@ def _solved(
     file: Delivered,
     assumed: Sequence[str],
 ) -> FunctionResult:
-    best = solution(
-        program.impl, len(program.checked.graph.nodes), program.metrics, dict(program.spec.defaults),
-        text=file.text, layout=program.schedule, proposer="lower",
-    )  # fmt: skip
-    best = replace(best, form="tiled")
+    best = _written(program, file, program.schedule)
+    others, faults = _smaller(order, found, traced)
+    notes = _notes(program, file, assumed)
+    if others:
+        notes.append(f"{len(others)} more with fewer bytes on chip and more cycles: --explain and JSON show them")
     return replace(
         _result(order, found, traced),
         solved=True,
-        programs=(best,),
-        notes=(*traced.notes, *_notes(program, file, assumed)),
+        programs=(best, *others),
+        notes=(*traced.notes, *notes, *faults),
         checked_at=tuple(dict(sizes) for sizes in file.verified),
     )
 
 
+def _smaller(order: TiledOrder, found: TiledLowering, traced: TracedFunction) -> tuple[list[Solution], list[str]]:
+    """Return the verified programs beside the best one, and a note for each that is not right."""
+    programs: list[Solution] = []
+    faults: list[str] = []
+    for program in found.smaller:
+        order.tell("write", found.tried)
+        try:
+            file = delivered(traced, order.target, program, order.folder, SUFFIXES["tiled"])
+        except ConvertError as error:
+            faults.append(f"left out, {program.schedule}: {error}")
+            continue
+        if file.fault:
+            faults.append(f"left out, {program.schedule}: {file.fault}")
+            continue
+        programs.append(_written(program, file, "; ".join([program.schedule, *_held(program)])))
+    return programs, faults
+
+
+def _written(program: Tiled, file: Delivered, layout: str) -> Solution:
+    found = solution(
+        program.impl, len(program.checked.graph.nodes), program.metrics, dict(program.spec.defaults),
+        text=file.text, layout=layout, proposer="lower",
+    )  # fmt: skip
+    return replace(found, form="tiled")
+
+
 def _notes(program: Tiled, file: Delivered, assumed: Sequence[str]) -> list[str]:
-    notes = [f"schedule: {program.schedule}"]
-    steps = [
-        f"{name} = {step}" if program.least.get(name) == step else f"{name} a multiple of {step}"
-        for name, step in program.multiples.items()
-        if step > 1
-    ]
-    if steps:
-        notes.append(f"the program holds for {', '.join(steps)}")
+    notes = [f"schedule: {program.schedule}", *_held(program)]
     if assumed:
         sizes = dict(program.spec.defaults)
         taken = ", ".join(f"{name}={sizes[name]}" for name in assumed if name in sizes)
@@ -138,6 +158,16 @@ def _notes(program: Tiled, file: Delivered, assumed: Sequence[str]) -> list[str]
         at = "; ".join(", ".join(f"{name}={size}" for name, size in sizes.items()) for sizes in file.verified)
         notes.append(f"verified at {at}: a run at its own sizes would take too long")
     return [*notes, *filter(None, [file.note])]
+
+
+def _held(program: Tiled) -> list[str]:
+    """Say which sizes the program holds for, where it is not for all."""
+    steps = [
+        f"{name} = {step}" if program.least.get(name) == step else f"{name} a multiple of {step}"
+        for name, step in program.multiples.items()
+        if step > 1
+    ]
+    return [f"the program holds for {', '.join(steps)}"] if steps else []
 
 
 def _unsolved(order: TiledOrder, found: TiledLowering, traced: TracedFunction, faults: Sequence[str]) -> FunctionResult:

@@ -21,6 +21,7 @@ from stepagents.schedules.convolution import (
 )
 from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.forms import Scheduled, write_chain, write_product, write_rows
+from stepagents.schedules.front import smaller
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, tiled
 from stepagents.schedules.scans import is_recurrence, write_scan
@@ -80,10 +81,11 @@ class Schedule(Record):
 class TiledLowering:
     """What came of a function: programs, the fewest cycles first, or ``reason`` and the line where it stands.
 
-    ``tried`` counts schedules.
+    ``smaller`` are those that need fewer bytes on chip than the first, by cycles. ``tried`` counts schedules.
     """
 
     programs: list[Tiled] = field(default_factory=list)
+    smaller: list[Tiled] = field(default_factory=list)
     reason: str = ""
     line: int | None = None
     operation: str = ""
@@ -91,11 +93,12 @@ class TiledLowering:
 
 
 class ScheduleOptions(Record):
-    """The chip, the bytes that may be kept on it, and how many programs are wanted."""
+    """The chip, the bytes that may be kept on it, how many programs are wanted, and how many smaller ones beside."""
 
     chip: Hardware
     capacity: int = CAPACITY
     wanted: int = 1
+    smaller: int = 0
 
 
 def schedules(
@@ -131,6 +134,11 @@ def schedules(
     found.programs = [each for _, each in (exact or fluid)][: options.wanted]
     if not found.programs:
         found.reason = problems[0]
+        return found
+    known = [(cycles, program) for cycles, _, program in ranked]
+    found.smaller = smaller(
+        found.programs[0], known, options.smaller, lambda programs: _timed(programs, options, "exact", [])
+    )
     return found
 
 
