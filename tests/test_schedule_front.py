@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -70,8 +71,8 @@ def test_programs_beside_the_fastest_take_fewer_bytes_and_exact_cycles(
 
 
 def test_all_are_verified_and_shown(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = {"emit": "tiled", "dims": {"M": 32, "N": 32, "K": 32}}
-    assert run_functions([f"{source}::gated"], FunctionOptions(**options, as_json=True)) == 0
+    options = FunctionOptions(emit="tiled", dims={"M": 32, "N": 32, "K": 32})
+    assert run_functions([f"{source}::gated"], replace(options, as_json=True)) == 0
     (row,) = json.loads(capsys.readouterr().out)
     programs = row["programs"]
     assert len(programs) > 1 and programs[0]["program"] == row["program"]
@@ -80,7 +81,7 @@ def test_all_are_verified_and_shown(source: Path, tmp_path: Path, capsys: pytest
     timed = [each["timing"]["cycles"] for each in programs]
     assert timed == sorted(timed)
     assert all(accepted(tmp_path, f"gated{number}.step.py", each["program"]) for number, each in enumerate(programs))
-    assert run_functions([f"{source}::gated"], FunctionOptions(**options, explain=True)) == 0
+    assert run_functions([f"{source}::gated"], replace(options, explain=True)) == 0
     shown = capsys.readouterr()
     assert all(f"program {number}: " in shown.out for number in range(1, len(programs) + 1))
     assert f"{len(programs) - 1} more with fewer bytes on chip" in shown.err
