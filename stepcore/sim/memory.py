@@ -16,15 +16,22 @@ from stepcore.findings.errors import SimError
 from stepcore.ops.memory import AffineRead
 from stepcore.ops.tiles import need_inside, sizes_of_grid
 from stepcore.sim.data import TensorData
+from stepcore.sim.fnvec.machine import pointer
+from stepcore.sim.fnvec.watch import MemoryWatch, is_small
 from stepcore.sim.ordering import StoreOrder, Waited, unordered
 from stepcore.types import Scalar, Tile
 
 
 class OffChipMemory:
-    """The parameters of one program by name, as they were given; :meth:`begin` forgets what a run read and wrote."""
+    """The parameters of one program by name, as they were given; :meth:`begin` forgets what a run read and wrote.
 
-    def __init__(self, parameters: Mapping[str, Tensor]) -> None:
+    What is cut of large parameters stays for later runs, so it is added to ``watched`` where parameters are.
+    """
+
+    def __init__(self, parameters: Mapping[str, Tensor], watched: set[int]) -> None:
         self._given = parameters
+        self._watched = watched
+        self._watches: list[MemoryWatch] = []
         self._cut: dict[tuple[str, tuple[int, int]], Tensor] = {}
         self._stored: dict[str, Tensor] = {}
         self._marks: dict[str, Tensor] = {}  # of each parameter that is stored: the last tile that wrote each number
@@ -87,7 +94,18 @@ class OffChipMemory:
             return _grid(self._stored[name], name, tile).clone().reshape(-1, *tile)
         if (name, tile) not in self._cut:
             self._cut[name, tile] = _grid(self._given[name], name, tile).reshape(-1, *tile)
+            self._watch(name, self._cut[name, tile])
         return self._cut[name, tile]
+
+    def _watch(self, name: str, cut: Tensor) -> None:
+        # A cut may be a view of its parameter; a small one is watched by each call that gets it.
+        if pointer(self._given[name]) in self._watched and pointer(cut) not in self._watched and not is_small(cut):
+            self._watches.append(MemoryWatch([cut]))
+            self._watched.add(pointer(cut))
+
+    def intact(self) -> bool:
+        """Return whether what is cut of watched parameters is as it was cut."""
+        return all(watch.intact() for watch in self._watches)
 
     def store(self, name: str, base: int, data: TensorData) -> None:
         """Write tiles to the places from ``base`` on.

@@ -46,7 +46,7 @@ class RuntimeImpl:
 
     def __init__(self, env: FnEnv, bindings: Mapping[str, int], parameters: Mapping[str, Tensor] | None = None) -> None:
         self._env = env
-        self._memory = OffChipMemory(parameters or {})
+        self._memory = OffChipMemory(parameters or {}, env.watched)
         self._bindings = bindings
         self._units: dict[int, FnUnit] = {}
         self._open: dict[tuple[int, tuple[int, ...]], FnUnit] = {}  # of functions on sizes that only a run knows
@@ -77,6 +77,10 @@ class RuntimeImpl:
     def end(self) -> None:
         """Let go of the streams of a run."""
         self._made = []
+
+    def intact(self) -> bool:
+        """Return whether what was cut of parameters that are watched is as it was."""
+        return self._memory.intact()
 
     def content(self, name: str) -> Tensor:
         """Return what a parameter holds after the run."""

@@ -84,11 +84,13 @@ class World:
         """Remember what programs read, before the first of them runs."""
         if self._watch is None:
             drawn = [tensor for data in self.inputs for tensor in data.components]
-            self._watch = MemoryWatch([*drawn, *self.env.tensors()])
+            tensors = [*drawn, *self.env.tensors()]
+            self._watch = MemoryWatch(tensors)
+            self.env.watched.update(pointer(tensor) for tensor in tensors)
 
     def intact(self) -> bool:
         """Return whether inputs, weights and what ``global`` made are as they were drawn."""
-        return self._watch is None or self._watch.intact()
+        return self._watch is None or (self._watch.intact() and self.runtime.intact())
 
     @property
     def drawn(self) -> dict[str, list[Tensor]]:
@@ -112,6 +114,7 @@ class World:
         streams = zip(self.spec.inputs, other._sources.streams, strict=True)
         other.inputs = [_data(port, tensors, self.bindings) for port, tensors in streams]
         other._references = None
+        other._watch = None
         return other
 
     @property

@@ -38,6 +38,8 @@ class FnEnv:
         dtype: what fp32 stands for. ``torch.float64`` runs everything in double precision.
         limits: bounds of one evaluation.
 
+    ``watched`` are the addresses of memory that its owner looks at after each run (:meth:`World.watch`).
+
     Raises:
         FnRuntimeError: the prelude fails; the span points into its file.
     """
@@ -56,6 +58,7 @@ class FnEnv:
         self.input_data: dict[str, Any] = {}
         self.context: dict[SymbolRef, int] = {SymbolRef(name): value for name, value in bindings.items()}
         self.version = 0
+        self.watched: set[int] = set()
         self.globals: dict[str, Any] = self._base_names(bindings)
         self._protected: set[int] | None = None
         self._compiled: dict[int, Any] = {}
@@ -116,6 +119,7 @@ class FnEnv:
     def astype(self, dtype: torch.dtype) -> FnEnv:
         """Return a copy whose floating-point tensors and helper objects are ``dtype``; same values as here."""
         other = copy.copy(self)
+        other.watched = set()  # of other tensors, which nobody looks at
         other.input_data = dict(self.input_data)
         other.context = dict(self.context)
         other.globals = {**self.globals, "input_data": other.input_data, "ctx": other.context}

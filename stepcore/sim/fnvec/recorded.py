@@ -51,8 +51,10 @@ class RecordedBody(Body):
         """Refuse a body that changes its data. Recorded steps are pure: only where a body is interpreted, on
         values or to be recorded, something could slip through.
         """
-        # Large weights are left to their owner, which looks once per run.
-        watch = MemoryWatch([*arguments, *(weight for weight in self.env.tensors() if is_small(weight))])
+        # Large weights, and what lies beside an argument in memory that is watched, are left to their owner, which
+        # looks once per run.
+        small = (weight for weight in self.env.tensors() if is_small(weight))
+        watch = MemoryWatch([*arguments, *small], self.env.watched)
         try:
             yield
         finally:
