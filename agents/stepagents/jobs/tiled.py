@@ -21,11 +21,15 @@ from stepagents.traced.graph import TracedFunction
 from stepcore.chips.chosen import chosen_chip
 from stepcore.chips.keys import HardwareError
 from stepcore.conversion.to_python import ConvertError
+from stepcore.cycles.bounds import bound_of
+from stepcore.cycles.program_network import NotTimed
+from stepcore.cycles.timed import time_program
 from stepcore.jobdata.choices import SUFFIXES
 from stepcore.jobdata.failures import Finding
 from stepcore.jobdata.writing import FunctionResult, Solution
 from stepcore.records import Record
 from stepcore.settings.config import Config, ConfigError, Configs
+from stepcore.text.wording import times_text
 from stepcore.timing.hardware import PRESETS, Hardware
 
 _SIZE: Final = 256  # of a dimension that nobody gave a size, where no tensor becomes too large by it
@@ -33,6 +37,7 @@ _LEAST: Final = 16
 _NUMBERS: Final = 1 << 22  # of such a tensor
 _TRIES: Final = 3  # programs that are verified until one is right
 _SMALLER: Final = 3  # programs beside it that need fewer bytes on chip
+_FAR: Final = 3.0  # times the bound, from where it is told
 _NONE: Final = "no program over tiles: "
 _ADVICE: Final = "--emit scalar writes a program of single numbers"
 
@@ -110,7 +115,7 @@ def _solved(
 ) -> FunctionResult:
     best = _written(program, file, program.schedule)
     others, faults = _smaller(order, found, traced)
-    notes = _notes(program, file, assumed)
+    notes = [*_notes(program, file, assumed), *_far(program, traced, _chip(order.folder / "file"))]
     if others:
         notes.append(f"{len(others)} more with fewer bytes on chip and more cycles: --explain and JSON show them")
     return replace(
@@ -158,6 +163,22 @@ def _notes(program: Tiled, file: Delivered, assumed: Sequence[str]) -> list[str]
         at = "; ".join(", ".join(f"{name}={size}" for name, size in sizes.items()) for sizes in file.verified)
         notes.append(f"verified at {at}: a run at its own sizes would take too long")
     return [*notes, *filter(None, [file.note])]
+
+
+def _far(program: Tiled, traced: TracedFunction, chip: Hardware) -> list[str]:
+    """Say how far a program stays from the bound where tiles hardly divide its sizes, and which sizes they divide."""
+    odd = {name: size for name, size in traced.bound.items() if size > _LEAST and size % _LEAST}
+    if not odd or program.bounded:
+        return []
+    try:
+        bound = bound_of(time_program(program.checked, chip))
+    except NotTimed as error:
+        return [f"how far it is from the bound is not known: {error}"]
+    if bound is None or bound.ratio is None or bound.ratio <= _FAR:
+        return []
+    sizes = ", ".join(f"{name}={size}" for name, size in odd.items())
+    other = ", ".join(f"{name}={-(-size // _LEAST) * _LEAST}" for name, size in odd.items())
+    return [f"it takes {times_text(bound.ratio)} of the bound, as tiles hardly divide {sizes}; they divide {other}"]
 
 
 def _held(program: Tiled) -> list[str]:

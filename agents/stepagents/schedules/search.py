@@ -22,6 +22,7 @@ from stepagents.schedules.convolution import (
 from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.forms import Scheduled, write_chain, write_product, write_rows
 from stepagents.schedules.front import smaller
+from stepagents.schedules.gathered import ROWS, write_gathered
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, tiled
 from stepagents.schedules.scans import is_recurrence, write_scan
@@ -58,6 +59,7 @@ _FORMS: Final = {
     "chain": write_chain,
     "totals": write_totals,
     "scan": write_scan,
+    "gathered": write_gathered,
 }
 
 
@@ -242,6 +244,8 @@ class _Space:
             yield from self._product_points(products[0])
         if len(products) > 1:
             yield from self._chain_points(products)
+        if products and len(self._dims) == 2:
+            yield from self._gathered_points()
         yield from self._row_points()
 
     def written(self, point: Schedule) -> Tiled:
@@ -277,6 +281,8 @@ class _Space:
             sizes["c"] = self._dims[-1] // across
             texts["c"] = f"{self._dims[-1]} // {across}"
         blocks = Blocks(sizes, self._bound)
+        if point.form == "gathered":
+            blocks = Blocks({**sizes, "r": Dim.symbol(ROWS)}, {**self._bound, ROWS: point.blocks["r"]})
         names = {label: _NAMES[label] for label in texts}
         writer = Writer(blocks, lanes, taken, names, self._options.chip.memory.burst, self._anchor)
         labels = plane_labels(len(self._dims)) if point.form == "convolution" else self._labels(sizes)
@@ -380,6 +386,18 @@ class _Space:
             for across in divisors(columns, 1, _MOST_LANES):
                 for wide in divisors(columns // across, 16, 1024):
                     yield Schedule(form, {"c": wide}, (ProgramLane("c", across),))
+
+    def _gathered_points(self) -> Iterator[Schedule]:
+        """Yield lanes whose last one may have fewer rows, where tiles and lanes hardly divide these."""
+        rows = self._size(self._rows)
+        if rows % _LEAST_LANES == 0:
+            return
+        for wanted in (4, 8, 16, 32, 64):
+            tall = -(-rows // wanted)
+            lanes = (ProgramLane("r", -(-rows // tall)),)
+            yield Schedule("gathered", {"r": tall}, lanes)
+            for deep in _DEPTHS:
+                yield Schedule("gathered", {"r": tall, "k": deep}, lanes)
 
     def _scan_points(self) -> Iterator[Schedule]:
         rows, columns = (self._size(dim) for dim in self._dims)

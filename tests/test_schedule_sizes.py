@@ -1,0 +1,102 @@
+"""Products and chains of sizes that no tile divides: right at these sizes, and near the bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stepagents.schedules.deliver import delivered
+from stepagents.schedules.parts import NoSchedule
+from stepagents.schedules.search import ScheduleOptions, schedule_points, schedules, written_point
+from stepagents.torchfn.dims import completed, partly
+from stepagents.torchfn.target import Target, find_target
+from stepagents.torchfn.trace import trace
+from stepagents.traced.graph import TracedFunction
+from stepcore.cycles.bounds import bound_of
+from stepcore.cycles.timed import time_program
+from stepcore.timing.hardware import PRESETS
+from test_torchfn_synth import job
+
+SOURCE = """\
+import torch
+import torch.nn.functional as F
+
+def product(a, b):  # stepsmith: a[M, K], b[K, N]
+    return a @ b
+
+def linear(x, w, b):  # stepsmith: x[M, K], w[N, K], b[N]
+    return F.relu(F.linear(x, w, b))
+
+def swiglu(x, wg, wu, wd):  # stepsmith: x[M, K], wg[K, N], wu[K, N], wd[N, K]
+    return (F.silu(x @ wg) * (x @ wu)) @ wd
+
+def attention(q, k, v):  # stepsmith: q[M, K], k[N, K], v[N, K]
+    return torch.softmax(q @ k.T / 8.0, -1) @ v
+
+def twice(x, w):  # stepsmith: x[M, K], w[K, K]
+    return (x @ w) @ w + x
+"""
+PAPER = ScheduleOptions(PRESETS["paper"])
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "functions.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    return path
+
+
+def traced(source: Path, name: str, sizes: dict[str, int]) -> tuple[Target, TracedFunction]:
+    target = find_target(str(source), SOURCE, name)
+    return target, trace(target, completed(target, partly(target, [], sizes)))
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "most"),
+    [
+        ("product", {"M": 1009, "K": 1013, "N": 1019}, 1.5),
+        ("product", {"M": 1009, "K": 1024, "N": 1024}, 1.5),
+    ],
+)
+def test_products_of_prime_sizes_are_near_the_bound(
+    source: Path, name: str, sizes: dict[str, int], most: float
+) -> None:
+    _, function = traced(source, name, sizes)
+    program = schedules(function, PAPER).programs[0]
+    bound = bound_of(time_program(program.checked, PAPER.chip))
+    assert bound is not None and bound.ratio is not None and bound.ratio < most
+    assert program.schedule.startswith("gathered")
+    assert (program.metrics.on_chip.value or 0) <= PAPER.capacity
+
+
+@pytest.mark.parametrize("name", ["product", "linear", "swiglu", "attention", "twice"])
+def test_rows_gathered_on_chip_are_right_whatever_the_sizes(source: Path, name: str) -> None:
+    asked = {"M": 37, "K": 41, "N": 43}
+    sizes = {symbol: size for symbol, size in asked.items() if name != "twice" or symbol != "N"}
+    target, function = traced(source, name, sizes)
+    written = 0
+    for point in schedule_points(function, PAPER):
+        if point.form != "gathered" or point.blocks["r"] not in (10, 5) or point.blocks.get("k") == 128:
+            continue
+        try:
+            program = written_point(function, PAPER, point)
+        except NoSchedule:
+            continue
+        written += 1
+        lanes = -(-asked["M"] // point.blocks["r"])
+        assert f"for i in range({lanes}):" in program.impl and "min(TM, 37 - i * TM)" in program.impl
+        file = delivered(function, target, program, source.parent, ".step.py")
+        assert not file.fault and sizes in [dict(each) for each in file.verified]
+        assert program.least["M"] == 37
+        if "k" in point.blocks and name == "product":
+            assert "pad=0" in program.impl
+    assert written
+
+
+def test_what_stays_far_from_the_bound_says_which_sizes_would_not(source: Path) -> None:
+    found = job(source, "swiglu", emit="tiled", dims={"M": 61, "K": 127, "N": 251})
+    (note,) = (note for note in found["notes"] if "of the bound" in note)
+    assert note.endswith("as tiles hardly divide M=61, K=127, N=251; they divide M=64, K=128, N=256")
+    even = job(source, "swiglu", emit="tiled", dims={"M": 64, "K": 128, "N": 256})
+    assert not any("of the bound" in note for note in even["notes"])
