@@ -20,6 +20,7 @@ from stepcore.timing.microcode import enq, take, times, work_table
 from stepcore.timing.periods import Periods
 from stepcore.timing.rows import Rows
 from stepcore.timing.search_budget import SearchBudget
+from stepcore.timing.states import RowEnds
 from timing_cases import PUBLISHED, SMALL, one_map
 from timing_networks import Build, chip, diamond, drawn, drawn_chip, drawn_loads, swiglu
 from timing_programs import assert_literal
@@ -231,6 +232,41 @@ def test_channels_of_memory_that_fall_behind_hide_no_period(monkeypatch: pytest.
     monkeypatch.setattr(Periods, "_recurs", lambda _self, _levels: 0)
     whole = run(swiglu(32, 64, b=2048))
     assert replace(skipping, instructions=0, skipped=0) == replace(whole, instructions=0, skipped=0)
+
+
+def test_states_at_ends_of_rows_find_periods_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A period of rows that begins late is found when it came round, and holds what a run of each row holds."""
+    found: list[int] = []
+    look = Periods._seen_at_end
+
+    def told(self: Periods, ends: RowEnds) -> int:
+        found.append(look(self, ends))
+        return found[-1]
+
+    steps = {tile: run(swiglu(*tile, b=65_536)).instructions for tile in ((32, 32), (64, 32), (64, 256))}
+    assert steps[32, 32] < 5_000
+    assert steps[64, 32] < 5_000
+    assert steps[64, 256] < 8_000
+    nets = [swiglu(64, 32, b=2048), swiglu(64, 128, b=2560), *(drawn_loads(Random(seed)) for seed in range(160, 166))]
+    for net in nets:
+        with monkeypatch.context() as patch:
+            patch.setattr(Periods, "_seen_at_end", told)
+            skipping = run(net)
+            patch.setattr(RowEnds, "comes_round", lambda _self, _rows: False)
+            without = run(net)
+            patch.setattr(Periods, "_recurs", lambda _self, _levels: 0)
+            whole = run(net)
+        assert replace(skipping, instructions=0, skipped=0) == replace(whole, instructions=0, skipped=0)
+        assert replace(without, instructions=0, skipped=0) == replace(whole, instructions=0, skipped=0)
+    assert sum(map(bool, found)) > len(nets) // 2
+
+
+def test_rows_are_the_rounds_of_the_loop_that_has_the_fewest() -> None:
+    net = swiglu(64, 32, b=64 * rows.LEAST_ROWS)
+    unit = rows.Rows(net, net.traffic()).row_unit
+    assert net.units[unit].name == "Accum"
+    few, plain = swiglu(64, 512, b=64 * (rows.LEAST_ROWS - 1)), one_map(2, 3, 100)
+    assert [rows.Rows(each, each.traffic()).row_unit for each in (few, plain)] == [-1, -1]
 
 
 def test_linear_numbers_answer_as_those_of_each_period() -> None:

@@ -8,6 +8,8 @@ after 1, 2, 4, ... comparisons): at each round of one loop, which where memory i
 nothing and who waits for it stays where it is; and there also whenever all units wait for memory. A level higher it is
 looked for after each stretch that was skipped, and so on. Where no state recurs, but times grow alike from one
 state to the next and from there to a third, the period is tried as one that drifts (:mod:`stepcore.timing.drift`).
+Where memory is used, a state is compared with each of those at the last ends of rows, too: a period that begins late is
+found when it has come round, and not only after as much again.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from stepcore.timing import units as inner
 from stepcore.timing.drift import MOST_SLOTS, DriftingPeriod, Moment, moment_of, moves_on, put_times
 from stepcore.timing.falling import Falling, falling, may_fall
 from stepcore.timing.memory import Memory
-from stepcore.timing.recorder import BLOCKED, MEMORY, STARVED, WORKED, Mark, RunRecorder, StretchTotals
+from stepcore.timing.recorder import BLOCKED, MEMORY, STARVED, WORKED, RunRecorder, StretchTotals
 from stepcore.timing.rows import Rows
 from stepcore.timing.search_budget import REQUEST, SearchBudget
+from stepcore.timing.states import NO_MOMENT, RowEnd, RowEnds, Search, State, channel_times
 
 DEAF: Final = 40_000  # steps at the start of a run in which no rounds are looked at where memory is used
 _GLANCE: Final = 8  # of the cost of a look, which a comparison costs that finds tokens elsewhere
@@ -39,41 +42,6 @@ _PAUSE: Final = 24  # periods that pass after one that did not drift, or not for
 
 
 @dataclass(slots=True)
-class _State:
-    """What :meth:`Periods._capture` remembers."""
-
-    base: int
-    fixed: tuple[object, ...]  # what has to be the same
-    clock: list[int]
-    taken: list[int]  # by channel
-    seen: list[list[int]]  # by channel, relative: when its tokens are visible to who takes them
-    free: list[list[int]]  # by channel, relative: when its slots are free to who fills them
-    rounds: list[int]
-    entered: list[int]
-    counts: list[list[int]]  # sums that grow: cycles spent by units, tokens put, bursts placed
-    mark: Mark | None  # of the recorder
-    left: int  # steps of the run
-    within: bool
-    channels: list[int]  # of memory, relative: when they are free
-
-
-@dataclass(slots=True)
-class _Search:
-    saved: _State | None = None
-    place: list[int] | None = None
-    held: list[int] | None = None  # tokens in each channel
-    within: bool = False  # a time in which memory does nothing
-    power: int = 1
-    since: int = 0
-    moments: dict[int, Moment] = field(default_factory=dict)  # by their distance from what is saved, which is 0
-
-    def clear(self) -> None:
-        """Forget all."""
-        self.saved, self.power, self.since = None, 1, 0
-        self.moments.clear()
-
-
-@dataclass(slots=True)
 class Periods:
     """Skips whole periods of the run in ``rows``; ``skipped`` counts them, ``work`` what remembering states takes."""
 
@@ -84,12 +52,16 @@ class Periods:
     recorder: RunRecorder | None = None
     skipped: int = 0
     work: int = 0
-    levels: list[_Search] = field(default_factory=lambda: [_Search() for _ in range(_LEVELS)])
-    within: list[_Search] = field(default_factory=lambda: [_Search(within=True) for _ in range(_LEVELS)])
+    levels: list[Search] = field(default_factory=lambda: [Search() for _ in range(_LEVELS)])
+    within: list[Search] = field(default_factory=lambda: [Search(within=True) for _ in range(_LEVELS)])
+    row_ends: RowEnds = field(init=False)
     falling: Falling | None = None  # what was found of channels of memory in the period that is to be skipped
     paused: int = _EARLY  # until so many tokens were put no drift is looked for
     left: int = 0  # steps of the run, where a state is looked at
     moved: int = 0  # bursts of the inner loop, where it follows memory, up to which `within` saw what happened
+
+    def __post_init__(self) -> None:
+        self.row_ends = RowEnds(self.rows.row_unit)
 
     def beacon(self, left: int) -> None:
         """Look whether this state was there before; if so, take as many periods at once as all loops have left.
@@ -125,8 +97,13 @@ class Periods:
         for search in self.within:
             search.clear()
 
-    def _recurs(self, levels: list[_Search]) -> int:
+    def _recurs(self, levels: list[Search]) -> int:
         """Look for this state on each level, from the finest one on, as long as it recurs; return how many periods."""
+        if levels is self.levels and self.row_ends.comes_round(self.rows):
+            times = self._seen_at_end(self.row_ends)
+            if times:
+                self.skipped += 1
+                return times
         taken = 0
         for level, search in enumerate(levels):
             times = self._seen(search)
@@ -138,7 +115,41 @@ class Periods:
                 finer.clear()
         return taken
 
-    def _seen(self, search: _Search) -> int:
+    def _seen_at_end(self, ends: RowEnds) -> int:
+        """Compare with the states at the last ends of rows, and skip; else remember this one, too.
+
+        Rows in which something was skipped, or of which only channels of memory grow, are not tried as ones that
+        drift: the other searches have to run less for it. Returns how many periods were skipped.
+        """
+        place, held, now = list(self.rows.place), self._held(), self._capture(within=False)
+        for state in ends.alike(place, held):
+            if state.channels == now.channels and self._stands_alike(state):
+                times = self._repeats(state, now)
+                if times > 0 and self._saves(state, now, times):
+                    self._skip(state, now, times)
+                    self._begin_anew()
+                    return times
+        moment = moment_of(self.rows, self.memory) if self._may_drift(now) else NO_MOMENT
+        end = RowEnd(place, held, now, moment, self.skipped)
+        before, times = ends.drifting(end), 0
+        if before and self._left(before.state, now) >= _WORTH and not self._moved_alike(before.state, now):
+            times = self._drift(before.moment, moment, now)
+        if times:
+            self._begin_anew()
+        else:
+            ends.seen.append(end)
+        return times
+
+    def _begin_anew(self) -> None:
+        self.row_ends.seen.clear()
+        for search in self.levels:
+            search.clear()
+
+    def _held(self) -> list[int]:
+        """Return how many tokens are in each channel."""
+        return [put - taken for put, taken in zip(self.rows.put, self.rows.taken, strict=True)]
+
+    def _seen(self, search: Search) -> int:
         """Compare with the state that ``search`` remembers, and skip; else remember this one when it is time.
 
         Returns how many periods were skipped.
@@ -146,7 +157,7 @@ class Periods:
         rows, now = self.rows, None
         budget = self._budget(search.within)
         budget.spent += budget.look // _GLANCE
-        held = [put - taken for put, taken in zip(rows.put, rows.taken, strict=True)]
+        held = self._held()
         if search.saved is not None and search.place == rows.place and search.held == held:
             if self._stands_alike(search.saved):
                 now = self._capture(within=search.within)
@@ -169,12 +180,12 @@ class Periods:
                 search.moments = {0: moment_of(self.rows, self.memory)} if may else {}
         return 0
 
-    def _saves(self, before: _State, now: _State, times: int) -> bool:
+    def _saves(self, before: State, now: State, times: int) -> bool:
         """Return whether so many periods are worth it: in a long run short ones hide that of the loop around them."""
         passed = sum(now.counts[_PUT])
         return (passed - sum(before.counts[_PUT])) * times > min(passed // 8, _FEW)
 
-    def _drifted(self, search: _Search, saved: _State, now: _State) -> int:
+    def _drifted(self, search: Search, saved: State, now: State) -> int:
         """Look whether times grew alike from the state that is saved to one between and to this one; if so, skip."""
         if not self._may_drift(now) or self._left(saved, now) < _WORTH or len(search.moments) > _MOMENTS:
             return 0
@@ -195,10 +206,10 @@ class Periods:
         """Return the steps that running a period may take, each of which costs ``dearer`` times one of the run."""
         return min(_LONGEST * sum(passed), max(self.budget.rest(self.left), 0) // dearer)
 
-    def _may_drift(self, now: _State) -> bool:
+    def _may_drift(self, now: State) -> bool:
         return sum(now.counts[_PUT]) >= self.paused and len(self.rows.visible) <= MOST_SLOTS
 
-    def _drift(self, before: Moment, moment: Moment, now: _State) -> int:
+    def _drift(self, before: Moment, moment: Moment, now: State) -> int:
         """Take the periods at once that are like the one from ``before`` to this state, but for linear times."""
         rows, memory = self.rows, self.memory
         self._go_by_windows()
@@ -237,15 +248,15 @@ class Periods:
         rows, base = self.rows, self.memory.next_cycle
         return rows.clock[rows.queued()[-1]] if within or base < 0 else base  # the unit whose loop came round
 
-    def _stands_alike(self, before: _State) -> bool:
+    def _stands_alike(self, before: State) -> bool:
         """Return whether each clock is where it was, or as much later as all others: without that nothing recurs."""
         later = self._base(within=before.within) - before.base
         return all(new - old in (0, later) for old, new in zip(before.clock, self.rows.clock, strict=True))
 
-    def _capture(self, *, within: bool) -> _State:
+    def _capture(self, *, within: bool) -> State:
         rows, memory = self.rows, self.memory
         base = self._base(within=within)
-        seen, free = self._channels(base)
+        seen, free = channel_times(rows, base)
         budget = self._budget(within)
         budget.spent += budget.look
         entries = sum(map(len, seen)) + sum(map(len, free)) + sum(map(len, memory.recent))
@@ -258,41 +269,18 @@ class Periods:
         )  # fmt: skip
         counts = [rows.starved, rows.blocked, rows.worked, rows.waited, rows.put, [memory.placed]]
         mark = None if self.recorder is None else self.recorder.mark()
-        return _State(
+        return State(
             base, fixed, list(rows.clock), list(rows.taken), seen, free,
             list(rows.rounds), list(rows.entered), [list(count) for count in counts], mark, self.left, within,
             memory.free_from(base) if memory.pending and not within else [],
         )  # fmt: skip
-
-    def _channels(self, base: int) -> tuple[list[list[int]], list[list[int]]]:
-        """Return when tokens are visible and when slots are free: no sooner than who waits can use them."""
-        rows = self.rows
-        every_seen, every_free = [], []
-        visible, freed, clock = rows.visible, rows.freed, rows.clock
-        for f, size in enumerate(rows.size):
-            start, put, taken = rows.offset[f], rows.put[f], rows.taken[f]
-            seen: list[int] = []
-            if put > taken:
-                reader = clock[rows.consumer[f]]
-                seen = [max(visible[start + k % size], reader) - base for k in range(taken, put)]
-            every_seen.append(seen)
-            free: list[int] = []
-            last = max(put - rows.depth[f], 0)
-            if taken > last:
-                writer = clock[rows.producer[f]] - rows.response[f]
-                k = taken - 1  # slots that are free by now are alike
-                while k >= last and freed[start + k % size] > writer:
-                    free.append(freed[start + k % size] - base)
-                    k -= 1
-            every_free.append(free)
-        return every_seen, every_free
 
     def _open_loops(self) -> Iterator[int]:
         """Yield the places, in the rows of rounds, of the loops that units are in."""
         for unit, top in enumerate(self.rows.tops):
             yield from range(unit * inner.STACK, top + 1)
 
-    def _repeats(self, before: _State, now: _State) -> int:
+    def _repeats(self, before: State, now: State) -> int:
         """Return how often what lay between two states can follow again; 0 where they differ."""
         self.falling = None
         if before.fixed != now.fixed or not self._moved_alike(before, now):
@@ -301,7 +289,7 @@ class Periods:
             return 0
         return self._left(before, now)
 
-    def _falls(self, before: _State, now: _State) -> bool:
+    def _falls(self, before: State, now: State) -> bool:
         """Return whether what lay between two states follows again although channels of memory are free sooner."""
         if self.memory.held or not may_fall(before.channels, now.channels):
             return False
@@ -318,7 +306,7 @@ class Periods:
             self.paused = sum(now.counts[_PUT]) + _PAUSE * sum(passed)
         return self.falling is not None
 
-    def _left(self, before: _State, now: _State) -> int:
+    def _left(self, before: State, now: State) -> int:
         """Return how often the rounds that loops took between two states are left in all of them."""
         return self._left_of(before.rounds, before.entered, now.rounds, now.entered)
 
@@ -332,7 +320,7 @@ class Periods:
                 left.append((new - 1) // (old - new))
         return min(left, default=0)
 
-    def _still(self, before: _State, now: _State) -> list[bool]:
+    def _still(self, before: State, now: State) -> list[bool]:
         """Return which units did nothing between two states: what follows again leaves them where they are."""
         rows = self.rows
         still = [old == new for old, new in zip(before.clock, now.clock, strict=True)]
@@ -341,7 +329,7 @@ class Periods:
                 still[rows.producer[f]] = still[rows.consumer[f]] = False
         return still
 
-    def _moved_alike(self, before: _State, now: _State) -> bool:
+    def _moved_alike(self, before: State, now: State) -> bool:
         """Return whether all units that did something stand to each other as they stood, by the same time later."""
         rows, later = self.rows, now.base - before.base
         still = self._still(before, now)
@@ -353,7 +341,7 @@ class Periods:
             for f in range(len(rows.size))
         )
 
-    def _skip(self, before: _State, now: _State, times: int) -> None:
+    def _skip(self, before: State, now: State, times: int) -> None:
         """Take ``times`` periods at once: each is what lay between ``before`` and ``now``."""
         budget = self._budget(now.within)
         budget.spent += budget.look

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final, Literal, TypeAlias
 
 from stepcore.timing import units as inner
@@ -21,6 +21,7 @@ COMPILE_FROM: Final = 60_000  # tokens, or numbers that the data decide, from wh
 FEW_TOKENS: Final = 600  # of a whole run, below which to look for what recurs costs more than it saves
 MOST_HELD: Final = 1 << 20  # bursts under way that are remembered where the inner loop follows memory
 FEW_BURSTS: Final = 128  # of a request, up to which without machine code, too, it is cheaper to place them one by one
+LEAST_ROWS: Final = 16  # rounds of a loop, below which it is no loop of rows
 FEW_REGULAR: Final = 64  # the same in regular programs, whose windows come round and are skipped
 
 
@@ -70,6 +71,7 @@ class Rows:
         self.chosen = [0] * sum(traffic.decisions)
         ports = [_ports(unit.body) for unit in network.units]
         self.memory_units = sorted((u for u, asked in enumerate(ports) if asked), key=lambda u: min(ports[u]))
+        self.row_unit = _row_unit(self.code, self.place) if self.memory_units else -1
         self.waited, self.answer = [0] * count, [0] * count
         self.rate, self.free, self.sent, self.recent, self.total = [0], [0], [0], [0], [0, 0]
         self.chip = 0, 0, 0, 0
@@ -279,3 +281,17 @@ def _beacon(code: Code) -> int:
             around.append((code.second[at], rounds * (around[-1][1] if around else 1)))
             found.append((around[-1][1], rounds, at))
     return max(found, key=lambda loop: (loop[:2], -loop[2]))[2] + 1 if found else -1
+
+
+def _row_unit(code: Code, starts: list[int]) -> int:
+    """Return the unit that has the loop, of those in no other, with the fewest rounds (at least ``LEAST_ROWS``)."""
+    found: list[tuple[int, int]] = []  # rounds, unit
+    for unit, (start, end) in enumerate(pairwise((*starts, len(code.op)))):
+        at = start
+        while at < end:
+            if code.op[at] == Op.LOOP:
+                found.append((code.first[at], unit))
+                at = code.second[at]
+            else:
+                at += 1
+    return min((loop for loop in found if loop[0] >= LEAST_ROWS), default=(0, -1))[1]
