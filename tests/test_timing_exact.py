@@ -252,7 +252,7 @@ def test_states_at_ends_of_rows_find_periods_sooner(monkeypatch: pytest.MonkeyPa
         with monkeypatch.context() as patch:
             patch.setattr(Periods, "_seen_at_end", told)
             skipping = run(net)
-            patch.setattr(RowEnds, "comes_round", lambda _self, _rows: False)
+            patch.setattr(RowEnds, "comes_round", lambda _self, _rows, _looks: False)
             without = run(net)
             patch.setattr(Periods, "_recurs", lambda _self, _levels: 0)
             whole = run(net)
@@ -265,8 +265,9 @@ def test_rows_are_the_rounds_of_the_loop_that_has_the_fewest() -> None:
     net = swiglu(64, 32, b=64 * rows.LEAST_ROWS)
     unit = rows.Rows(net, net.traffic()).row_unit
     assert net.units[unit].name == "Accum"
-    few, plain = swiglu(64, 512, b=64 * (rows.LEAST_ROWS - 1)), one_map(2, 3, 100)
-    assert [rows.Rows(each, each.traffic()).row_unit for each in (few, plain)] == [-1, -1]
+    few, single, plain = swiglu(64, 32, b=64 * (rows.LEAST_ROWS - 1)), swiglu(64, 512, b=4096), one_map(2, 3, 100)
+    # Too few rows; rows of one tile; no memory.
+    assert [rows.Rows(each, each.traffic()).row_unit for each in (few, single, plain)] == [-1, -1, -1]
 
 
 def test_linear_numbers_answer_as_those_of_each_period() -> None:

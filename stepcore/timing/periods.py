@@ -38,6 +38,7 @@ _DEARER: Final = 8  # steps that one with linear numbers counts as
 _LONGEST: Final = 64  # steps for each token of a period that one with linear numbers may take
 _EARLY: Final = 120  # tokens of a run, in which nothing drifts for long
 _FEW: Final = 300  # tokens, which cost no more than to skip them
+_SPARED: Final = 8  # times what ends of rows have cost has to be left of the budget for the other search
 _PAUSE: Final = 24  # periods that pass after one that did not drift, or not for long, before the next is tried
 
 
@@ -99,7 +100,8 @@ class Periods:
 
     def _recurs(self, levels: list[Search]) -> int:
         """Look for this state on each level, from the finest one on, as long as it recurs; return how many periods."""
-        if levels is self.levels and self.row_ends.comes_round(self.rows):
+        affordable = self.budget.rest(self.left) // (_SPARED * self.budget.look)
+        if levels is self.levels and self.row_ends.comes_round(self.rows, affordable):
             times = self._seen_at_end(self.row_ends)
             if times:
                 self.skipped += 1

@@ -284,7 +284,10 @@ def _beacon(code: Code) -> int:
 
 
 def _row_unit(code: Code, starts: list[int]) -> int:
-    """Return the unit that has the loop, of those in no other, with the fewest rounds (at least ``LEAST_ROWS``)."""
+    """Return the unit that has the loop, of those in no other, with the fewest rounds (at least ``LEAST_ROWS``).
+
+    Where none has twice as many there are no rows (-1): each is as long as a round of any other.
+    """
     found: list[tuple[int, int]] = []  # rounds, unit
     for unit, (start, end) in enumerate(pairwise((*starts, len(code.op)))):
         at = start
@@ -294,4 +297,5 @@ def _row_unit(code: Code, starts: list[int]) -> int:
                 at = code.second[at]
             else:
                 at += 1
-    return min((loop for loop in found if loop[0] >= LEAST_ROWS), default=(0, -1))[1]
+    most = max(found, default=(0, -1))[0]
+    return min((loop for loop in found if LEAST_ROWS <= loop[0] <= most // 2), default=(0, -1))[1]

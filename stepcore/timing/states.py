@@ -80,13 +80,15 @@ class RowEnds:
     rounds: int = 0  # that the loop had left when it was looked at
     looks: int = 0
 
-    def comes_round(self, rows: Rows) -> bool:
-        """Return whether a row ended since this was asked, and is to be looked at."""
-        if self.unit < 0 or self.looks >= _LOOKS:
+    def comes_round(self, rows: Rows, affordable: int) -> bool:
+        """Return whether a row ended since this was asked, and is to be looked at: ``affordable`` are so many looks."""
+        if self.unit < 0:
             return False
         before, self.rounds = self.rounds, rows.rounds[self.unit * inner.STACK]
-        self.looks += before != self.rounds
-        return before != self.rounds
+        if before == self.rounds or self.looks >= min(_LOOKS, affordable):
+            return False
+        self.looks += 1
+        return True
 
     def alike(self, place: list[int], held: list[int]) -> Iterator[State]:
         """Yield the states, the last first, in which units are where they are and as many tokens in each channel."""
