@@ -25,7 +25,7 @@ from stepcore.timing.memory import Memory
 from stepcore.timing.recorder import BLOCKED, MEMORY, STARVED, WORKED, RunRecorder, StretchTotals
 from stepcore.timing.rows import Rows
 from stepcore.timing.search_budget import REQUEST, SearchBudget
-from stepcore.timing.states import NO_MOMENT, RowEnd, RowEnds, Search, State, channel_times
+from stepcore.timing.states import NO_MOMENT, RowEnd, RowEnds, StateSearch, RunState, channel_times
 
 DEAF: Final = 40_000  # steps at the start of a run in which no rounds are looked at where memory is used
 _GLANCE: Final = 8  # of the cost of a look, which a comparison costs that finds tokens elsewhere
@@ -53,8 +53,8 @@ class Periods:
     recorder: RunRecorder | None = None
     skipped: int = 0
     work: int = 0
-    levels: list[Search] = field(default_factory=lambda: [Search() for _ in range(_LEVELS)])
-    within: list[Search] = field(default_factory=lambda: [Search(within=True) for _ in range(_LEVELS)])
+    levels: list[StateSearch] = field(default_factory=lambda: [StateSearch() for _ in range(_LEVELS)])
+    within: list[StateSearch] = field(default_factory=lambda: [StateSearch(within=True) for _ in range(_LEVELS)])
     row_ends: RowEnds = field(init=False)
     falling: Falling | None = None  # what was found of channels of memory in the period that is to be skipped
     paused: int = _EARLY  # until so many tokens were put no drift is looked for
@@ -98,7 +98,7 @@ class Periods:
         for search in self.within:
             search.clear()
 
-    def _recurs(self, levels: list[Search]) -> int:
+    def _recurs(self, levels: list[StateSearch]) -> int:
         """Look for this state on each level, from the finest one on, as long as it recurs; return how many periods."""
         affordable = self.budget.rest(self.left) // (_SPARED * self.budget.look)
         if levels is self.levels and self.row_ends.comes_round(self.rows, affordable):
@@ -151,7 +151,7 @@ class Periods:
         """Return how many tokens are in each channel."""
         return [put - taken for put, taken in zip(self.rows.put, self.rows.taken, strict=True)]
 
-    def _seen(self, search: Search) -> int:
+    def _seen(self, search: StateSearch) -> int:
         """Compare with the state that ``search`` remembers, and skip; else remember this one when it is time.
 
         Returns how many periods were skipped.
@@ -182,12 +182,12 @@ class Periods:
                 search.moments = {0: moment_of(self.rows, self.memory)} if may else {}
         return 0
 
-    def _saves(self, before: State, now: State, times: int) -> bool:
+    def _saves(self, before: RunState, now: RunState, times: int) -> bool:
         """Return whether so many periods are worth it: in a long run short ones hide that of the loop around them."""
         passed = sum(now.counts[_PUT])
         return (passed - sum(before.counts[_PUT])) * times > min(passed // 8, _FEW)
 
-    def _drifted(self, search: Search, saved: State, now: State) -> int:
+    def _drifted(self, search: StateSearch, saved: RunState, now: RunState) -> int:
         """Look whether times grew alike from the state that is saved to one between and to this one; if so, skip."""
         if not self._may_drift(now) or self._left(saved, now) < _WORTH or len(search.moments) > _MOMENTS:
             return 0
@@ -208,10 +208,10 @@ class Periods:
         """Return the steps that running a period may take, each of which costs ``dearer`` times one of the run."""
         return min(_LONGEST * sum(passed), max(self.budget.rest(self.left), 0) // dearer)
 
-    def _may_drift(self, now: State) -> bool:
+    def _may_drift(self, now: RunState) -> bool:
         return sum(now.counts[_PUT]) >= self.paused and len(self.rows.visible) <= MOST_SLOTS
 
-    def _drift(self, before: Moment, moment: Moment, now: State) -> int:
+    def _drift(self, before: Moment, moment: Moment, now: RunState) -> int:
         """Take the periods at once that are like the one from ``before`` to this state, but for linear times."""
         rows, memory = self.rows, self.memory
         self._go_by_windows()
@@ -250,12 +250,12 @@ class Periods:
         rows, base = self.rows, self.memory.next_cycle
         return rows.clock[rows.queued()[-1]] if within or base < 0 else base  # the unit whose loop came round
 
-    def _stands_alike(self, before: State) -> bool:
+    def _stands_alike(self, before: RunState) -> bool:
         """Return whether each clock is where it was, or as much later as all others: without that nothing recurs."""
         later = self._base(within=before.within) - before.base
         return all(new - old in (0, later) for old, new in zip(before.clock, self.rows.clock, strict=True))
 
-    def _capture(self, *, within: bool) -> State:
+    def _capture(self, *, within: bool) -> RunState:
         rows, memory = self.rows, self.memory
         base = self._base(within=within)
         seen, free = channel_times(rows, base)
@@ -271,7 +271,7 @@ class Periods:
         )  # fmt: skip
         counts = [rows.starved, rows.blocked, rows.worked, rows.waited, rows.put, [memory.placed]]
         mark = None if self.recorder is None else self.recorder.mark()
-        return State(
+        return RunState(
             base, fixed, list(rows.clock), list(rows.taken), seen, free,
             list(rows.rounds), list(rows.entered), [list(count) for count in counts], mark, self.left, within,
             memory.free_from(base) if memory.pending and not within else [],
@@ -282,7 +282,7 @@ class Periods:
         for unit, top in enumerate(self.rows.tops):
             yield from range(unit * inner.STACK, top + 1)
 
-    def _repeats(self, before: State, now: State) -> int:
+    def _repeats(self, before: RunState, now: RunState) -> int:
         """Return how often what lay between two states can follow again; 0 where they differ."""
         self.falling = None
         if before.fixed != now.fixed or not self._moved_alike(before, now):
@@ -291,7 +291,7 @@ class Periods:
             return 0
         return self._left(before, now)
 
-    def _falls(self, before: State, now: State) -> bool:
+    def _falls(self, before: RunState, now: RunState) -> bool:
         """Return whether what lay between two states follows again although channels of memory are free sooner."""
         if self.memory.held or not may_fall(before.channels, now.channels):
             return False
@@ -308,7 +308,7 @@ class Periods:
             self.paused = sum(now.counts[_PUT]) + _PAUSE * sum(passed)
         return self.falling is not None
 
-    def _left(self, before: State, now: State) -> int:
+    def _left(self, before: RunState, now: RunState) -> int:
         """Return how often the rounds that loops took between two states are left in all of them."""
         return self._left_of(before.rounds, before.entered, now.rounds, now.entered)
 
@@ -322,7 +322,7 @@ class Periods:
                 left.append((new - 1) // (old - new))
         return min(left, default=0)
 
-    def _still(self, before: State, now: State) -> list[bool]:
+    def _still(self, before: RunState, now: RunState) -> list[bool]:
         """Return which units did nothing between two states: what follows again leaves them where they are."""
         rows = self.rows
         still = [old == new for old, new in zip(before.clock, now.clock, strict=True)]
@@ -331,7 +331,7 @@ class Periods:
                 still[rows.producer[f]] = still[rows.consumer[f]] = False
         return still
 
-    def _moved_alike(self, before: State, now: State) -> bool:
+    def _moved_alike(self, before: RunState, now: RunState) -> bool:
         """Return whether all units that did something stand to each other as they stood, by the same time later."""
         rows, later = self.rows, now.base - before.base
         still = self._still(before, now)
@@ -343,7 +343,7 @@ class Periods:
             for f in range(len(rows.size))
         )
 
-    def _skip(self, before: State, now: State, times: int) -> None:
+    def _skip(self, before: RunState, now: RunState, times: int) -> None:
         """Take ``times`` periods at once: each is what lay between ``before`` and ``now``."""
         budget = self._budget(now.within)
         budget.spent += budget.look

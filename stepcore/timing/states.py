@@ -24,7 +24,7 @@ NO_MOMENT: Final = Moment((), [], [])  # where nothing may drift
 
 
 @dataclass(slots=True)
-class State:
+class RunState:
     """What a search for periods remembers."""
 
     base: int
@@ -43,10 +43,10 @@ class State:
 
 
 @dataclass(slots=True)
-class Search:
+class StateSearch:
     """A search of one level: the state that is saved, and how many were looked at since; see Brent's method."""
 
-    saved: State | None = None
+    saved: RunState | None = None
     place: list[int] | None = None
     held: list[int] | None = None  # tokens in each channel
     within: bool = False  # a time in which memory does nothing
@@ -66,7 +66,7 @@ class RowEnd:
 
     place: list[int]
     held: list[int]
-    state: State
+    state: RunState
     moment: Moment
     skipped: int  # periods of the run so far
 
@@ -90,7 +90,7 @@ class RowEnds:
         self.looks += 1
         return True
 
-    def alike(self, place: list[int], held: list[int]) -> Iterator[State]:
+    def alike(self, place: list[int], held: list[int]) -> Iterator[RunState]:
         """Yield the states, the last first, in which units are where they are and as many tokens in each channel."""
         for end in reversed(self.seen):
             if end.place == place and end.held == held:
