@@ -25,7 +25,7 @@ from stepcore.timing.memory import Memory
 from stepcore.timing.recorder import BLOCKED, MEMORY, STARVED, WORKED, RunRecorder, StretchTotals
 from stepcore.timing.rows import Rows
 from stepcore.timing.search_budget import REQUEST, SearchBudget
-from stepcore.timing.states import NO_MOMENT, RowEnd, RowEnds, StateSearch, RunState, channel_times
+from stepcore.timing.states import NO_MOMENT, RowEnd, RowEnds, RunState, StateSearch, channel_times
 
 DEAF: Final = 40_000  # steps at the start of a run in which no rounds are looked at where memory is used
 _GLANCE: Final = 8  # of the cost of a look, which a comparison costs that finds tokens elsewhere
