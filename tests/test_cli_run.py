@@ -254,6 +254,18 @@ def test_absurd_dims_are_refused_before_anything_runs(folder: Path, capsys: pyte
     assert rows["a"]["shape"]["ok"]
 
 
+@pytest.mark.parametrize("words", [["verify"], ["time"], ["optimize"]])
+@pytest.mark.parametrize("target", [".::x", "::x"])
+def test_a_program_of_a_folder_is_none(
+    words: list[str], target: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The name was dropped, and all programs of the folder were run."""
+    assert main([*words, target]) == 2
+    output = "".join(capsys.readouterr())
+    assert f"{target}: STEP901 this is a folder; name the file" in output
+    assert output.count("STEP") == 1
+
+
 def test_unusable_tasks_do_not_stop_the_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write("good.step.yaml", TASK + GOOD)
     write("broken.step.yaml", "inputs: [\n")

@@ -186,6 +186,8 @@ def test_answers_are_paid_for_once(tmp_path: Path) -> None:
     (["--proposer", "llm"], "name a model"),
     (["--proposer", "llm", "--model", "gpt-4o"], "needs a key"),
     (["--proposer", "search", "--model", "gpt-4o"], "--model is for models"),
+    (["--base-url", "http://127.0.0.1:1/v1"], "--base-url is for a model, and none is named"),
+    (["--price", "a,b"], "--price is for a model, and none is named"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_told(tmp_path: Path, words: list[str], said: str) -> None:
     code, output = run(str(copied(tmp_path)), *words)
@@ -255,6 +257,8 @@ def test_what_is_read_from_answers_is_bounded() -> None:
     assert read_plans(json.dumps({"plans": [str(n) for n in range(50)]}), 3) == ["0", "1", "2"]
     assert [len(each) for each in read_plans(json.dumps({"plans": ["x" * 9_999]}), 3)] == [400]
     assert read_plans("[" * 100_000, 3) == read_plans("{}", 3) == read_strategies("none") == []
+    for text in ("{" * 200_000, "}" * 200_000, "}{", "{" * 100_000 + "}" * 100_000):
+        assert read_plans(text, 3) == []  # of a pattern the first took seconds
     assert read_rewrite('{"rewrites": [2]}', 2) == 1
     for text in (
         '{"rewrites": [3]}',

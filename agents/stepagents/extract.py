@@ -22,8 +22,11 @@ _MOST_KEYS: Final = 8
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _KEY: Final = re.compile(r"^([ \t]*(?:-[ \t]+)?)impl[ \t]*:[ \t]*(?:[|>][-+0-9]*)?[ \t]*(.*)$", re.MULTILINE)
 _NEXT_KEY: Final = re.compile(r"^[A-Za-z_]\w*[ \t]*:(?!=)", re.MULTILINE)
+# The parameters end before the next definition, and what is behind them is short: the work grows with the text alone.
 _DEF: Final = re.compile(
-    r"^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(.*?\)[^\n]*:[ \t]*(?:#[^\n]*)?$", re.MULTILINE | re.DOTALL
+    r"^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\((?:(?!\n[ \t]*(?:async[ \t]+)?def\b).)*?\)"
+    r"[^\n]{0,200}:[ \t]*(?:#[^\n]*)?$",
+    re.MULTILINE | re.DOTALL,
 )
 _LINE: Final = re.compile(r"^[ \t]*(?:return\b.*|[\w\[\(][^=\n]*=(?!=).*|.*\bstep\.\w+.*)$")
 _BLOCK_OPENER: Final = re.compile(

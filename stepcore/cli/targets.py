@@ -38,6 +38,9 @@ def find_targets(texts: Sequence[str]) -> list[FileTarget | Unusable]:
         if not target.path.is_dir():
             found.append(target)
             continue
+        if target.program is not None:
+            found.append(Unusable(text, "this is a folder; name the file of the program, FILE::PROGRAM, or all of it"))
+            continue
         for file in find_programs([str(target.path)], configs.excluded):
             found.append(file if isinstance(file, Unusable) else FileTarget(file))
     return list(dict.fromkeys(found))

@@ -61,6 +61,8 @@ class ModelWish(Record):
         for name, value in named.items():
             if value is not None and self.proposer is Proposer.SEARCH:
                 raise typer.BadParameter(f"{name} is for models: add --proposer llm", param_hint=name)
+            if value is not None and self.proposer is Proposer.AUTO and not choice.model:
+                raise typer.BadParameter(f"{name} is for a model, and none is named: add --model M", param_hint=name)
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def _summary(name: str, outcome: Optimized, best: FasterText) -> list[str]:
     ratio = "" if outcome.ratio is None else f", {outcome.ratio:.3g}x of the bound ({outcome.bound_by})"
     lines = [f"{name} on {outcome.hw}, cycles: {before} -> {figures.cycles:,}{times}{ratio}"]
     if not best.steps:
-        lines.append("  no rewrite that was tried makes it better")
+        lines.append("  no rewrite that was tried makes it better" if outcome.tried else "  nothing was tried")
     for number, step in enumerate(best.steps, start=1):
         lines.append(f"  {number}. {step.sentence}: {brought(step)}")
     lines.append(f"  {'cycles':>12}  {'on chip':>12}  {'off chip':>12}  verified: all")

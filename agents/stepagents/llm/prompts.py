@@ -16,6 +16,7 @@ from stepagents.task_text import annotated_impl, solved_text
 from stepcore.conversion.to_task import python_to_task
 from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml.tasks import read_task
+from stepcore.graph.ir import ProgramSpec
 from stepcore.jobdata.writing import Experience
 from stepcore.ops import GENERATION_1, Copy, Operator
 from stepcore.ops.dialect import Dialect
@@ -104,12 +105,15 @@ def answer(impl: str, structured: bool = False) -> str:
 
 
 def premises_of(text: str, dialect: Dialect = GENERATION_1) -> frozenset[Premise]:
-    """Return what of generation 2 a task has, by its types: none where it has neither tiles, nor sizes that only a run
-    knows, nor results in memory.
-    """
+    """Return what of generation 2 a task has; none where it cannot be read."""
     spec = read_task(text, f"task{_SUFFIX}", dialect=dialect).spec
-    if spec is None:
-        return frozenset()
+    return frozenset() if spec is None else premises_of_types(spec)
+
+
+def premises_of_types(spec: ProgramSpec) -> frozenset[Premise]:
+    """Return what of generation 2 a program has, by its types: none where it has neither tiles, nor sizes that only a
+    run knows, nor results in memory.
+    """
     ports = [port.type for port in (*spec.inputs, *spec.parameters)] + [port.type for port in spec.outputs or ()]
     elements = [element for fn in spec.fns for element in (fn.input, fn.output)]
     types: list[StreamType] = [*ports, *(StreamType(element, ()) for element in elements)]

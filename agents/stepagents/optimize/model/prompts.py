@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from stepagents.experience.optimizations import OptimizationItem
-from stepagents.llm.prompts import system_prompt
+from stepagents.llm.prompts import premises_of_types, system_prompt
 from stepagents.llm.transport import Message
 from stepagents.optimize.candidates import OptimizeTarget
 from stepagents.optimize.features import bottleneck_of
@@ -26,7 +26,6 @@ _MOST_SITES: Final = 40
 _MOST_UNITS: Final = 10
 _MOST_ANSWER: Final = 200_000  # characters that are looked at
 _MOST_WORDS: Final = 400  # characters of a plan or a strategy
-_JSON: Final = re.compile(r"\{.*\}", re.DOTALL)
 _PLANNER: Final = (
     "You plan how to make a dataflow program faster on a chip, without changing what it computes. You get the program, "
     "what its units did with the cycles, what rules, and what helped at such bottlenecks before. Answer with one JSON "
@@ -66,7 +65,8 @@ def executor_messages(
 ) -> list[Message]:
     """Return the prompt that asks for a plan to be carried out. ``subject`` is timed."""
     facts = _facts(subject, target, sites, (), ())
-    return [Message("system", system_prompt(tiles=True)), Message("user", f"{facts}\n\n{_EXECUTOR.format(plan=plan)}")]
+    language = system_prompt(premises=premises_of_types(subject.checked.spec))
+    return [Message("system", language), Message("user", f"{facts}\n\n{_EXECUTOR.format(plan=plan)}")]
 
 
 def summarizer_messages(pairs: Sequence[tuple[str, str, int, int | None]]) -> list[Message]:
@@ -161,11 +161,9 @@ def _texts(answer: str, key: str, most: int) -> list[str]:
 
 
 def _object(answer: str) -> dict[str, Any] | None:
-    match = _JSON.search(answer[:_MOST_ANSWER])
-    if match is None:
-        return None
-    try:
-        found = json.loads(match[0])
+    answer = answer[:_MOST_ANSWER]
+    try:  # from the first brace to the last: without both nothing is left that is JSON
+        found = json.loads(answer[max(answer.find("{"), 0) : answer.rfind("}") + 1])
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
