@@ -73,7 +73,7 @@ def test_plain_programs_enter_nothing_of_generation_2(path: Path, monkeypatch: p
     """Neither ragged data nor memory nor the order of arrival cost a program anything that has none of them."""
     for name in ("ragged_ops", "alike"):
         monkeypatch.setattr(runtime, name, _Forbidden())
-    monkeypatch.setattr(runtime, "OffChipMemory", lambda _given: _Memory())
+    monkeypatch.setattr(runtime, "OffChipMemory", lambda *_given: _Memory())
     for name in ("_in_order", "_open_unit", "_found", "arrive", "deal", "concat"):
         monkeypatch.setattr(runtime.RuntimeImpl, name, _Forbidden())
     accepted, text, _ = verdict_of(path, {})
@@ -81,10 +81,14 @@ def test_plain_programs_enter_nothing_of_generation_2(path: Path, monkeypatch: p
 
 
 class _Memory:
-    """Memory that is told that a run begins, and nothing else."""
+    """Memory that is told that a run begins, asked whether it is as it was, and nothing else."""
 
     def begin(self) -> None:
         """Nothing was read or written."""
+
+    def intact(self) -> bool:
+        """Nothing can have changed."""
+        return True
 
     def __getattr__(self, name: str) -> None:
         raise AssertionError(f"a plain program asks its memory for {name}")

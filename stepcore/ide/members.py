@@ -51,10 +51,16 @@ def decorators(snippets: bool, prefix: str = "") -> Iterator[CompletionProposal]
         yield CompletionProposal(prefix + name, Kind.TYPE, FITS, "decorator", text, insert, snippets, asks=True)
 
 
-@lru_cache(maxsize=8)  # somebody types in one program after the other
 def operators(dialect: Dialect, snippets: bool, known: Known, rank: int = FREE) -> tuple[CompletionProposal, ...]:
     """Return all operators of a dialect."""
-    return tuple(_operator(operator, snippets, known, rank) for operator in dialect.operators)
+    return _operators(tuple(dialect.operators), snippets, known, rank)  # a dialect may get others
+
+
+@lru_cache(maxsize=8)  # somebody types in one program after the other
+def _operators(
+    found: tuple[type[Operator], ...], snippets: bool, known: Known, rank: int
+) -> tuple[CompletionProposal, ...]:  # fmt: skip
+    return tuple(_operator(operator, snippets, known, rank) for operator in found)
 
 
 @lru_cache(maxsize=8)
