@@ -22,7 +22,7 @@ from stepagents.cli.improve_programs import (
     improve_programs,
     refuse_options_of_other_kind,
 )
-from stepagents.cli.improve_view import standing_json, standings_table, watching
+from stepagents.cli.improve_view import concluded, going_on, standing_json, standings_table, watching
 from stepagents.cli.orders import Wanted, read_orders
 from stepagents.cli.program_orders import (
     CapacityOption,
@@ -207,9 +207,7 @@ def _run(
     try:
         journal, resumed = _journal(store, fingerprint, wanted.orders, request)
         start = journal.start()
-        with journal.held(), watching(as_json) as view:
-            if resumed and not as_json:
-                print(f"going on with run {journal.number} (--new begins another)")
+        with going_on(journal, resumed=resumed, as_json=as_json), watching(as_json) as view:
             loop = Improvement(
                 start.tasks, start.demonstrations, sampler, request.loop, journal,
                 lambda experience, order: _keep(store, experience, order), stop, view.tell,
@@ -220,15 +218,13 @@ def _run(
                     files.end(event.sampled)
                     if event.sampled.problem:
                         complain(event.sampled.problem)
-            assert loop.ended is not None, "the loop says why it is over"
-            if loop.ended.final:
-                journal.end(loop.ended.value)
+            ended = concluded(journal, loop.ended)
     except StoreError as error:
         complain(str(error))
         return EXIT_UNUSABLE
     known = len({task_key(order.text) for order in wanted.orders}) - len(loop.standings)
-    _report(loop, journal, known, as_json)
-    return _exit_code(loop, loop.ended, wanted)
+    _report(loop, ended, journal, known, as_json)
+    return _exit_code(loop, ended, wanted)
 
 
 def _keep(store: Store, experience: Experience, order: Order) -> None:
@@ -276,13 +272,12 @@ def _first_lessons(start: RunStart, request: _Request) -> Sequence[Experience]:
     return selections(start.demonstrations, request.loop.granularity, request.loop.selection)[0]
 
 
-def _report(loop: Improvement, journal: Journal, known: int, as_json: bool) -> None:
-    assert loop.ended is not None
+def _report(loop: Improvement, ended: Ended, journal: Journal, known: int, as_json: bool) -> None:
     solved = sum(standing.earned is not None for standing in loop.standings)
     if as_json:
         content: dict[str, Any] = {
             "run": journal.number,
-            "ended": loop.ended.value,
+            "ended": ended.value,
             "known": known,
             "tasks": [standing_json(standing) for standing in loop.standings],
         }
@@ -291,7 +286,7 @@ def _report(loop: Improvement, journal: Journal, known: int, as_json: bool) -> N
     if loop.standings:
         console().print(standings_table(loop.standings))
     before = f"; {known} had been solved before" if known else ""
-    print(f"{solved} of {len(loop.standings)} solved{before}: {loop.ended.value}")
+    print(f"{solved} of {len(loop.standings)} solved{before}: {ended.value}")
 
 
 def _exit_code(loop: Improvement, ended: Ended, wanted: Wanted) -> int:

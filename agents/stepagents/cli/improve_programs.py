@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from stepagents.cli.experience import ExperienceKind
-from stepagents.cli.optimize_view import watching
+from stepagents.cli.improve_view import concluded, going_on
 from stepagents.cli.program_orders import ProgramOrder, ProgramOrders, TargetWish
+from stepagents.cli.program_search import ProgramSearch
 from stepagents.cli.remembering import OptimizationMemory
 from stepagents.cli.session import interruptible
 from stepagents.executors.executor import Executor
@@ -26,7 +26,6 @@ from stepagents.optimize.rounds import ProgramRounds, ProgramStanding, Turn
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain, console
 from stepcore.records import Record
 from stepcore.reports.text import clean
-from stepcore.settings.limits import Wishes, in_force, user_wishes
 from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def refuse_options_of_other_kind(ctx: typer.Context, kind: ExperienceKind) -> No
         typer.BadParameter: naming the option.
     """
     is_faster = kind is ExperienceKind.OPTIMIZATION
-    way_out = "`stepsmith optimize --proposer llm` asks a model" if is_faster else "add --kind optimization"
+    way_out = "leave it out" if is_faster else "add --kind optimization"
     for name in _TASKS_ONLY if is_faster else _PROGRAMS_ONLY:
         source = ctx.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -79,23 +78,23 @@ def improve_programs(
             runs = Journal.runs(store, fingerprint)
             nothing = RunStart((), ())
             journal, resumed = Journal.going_on(store, runs, fingerprint, lambda: nothing, new=request.new)
-            with journal.held():
-                if resumed and not as_json:
-                    print(f"going on with run {journal.number} (--new begins another)")
-                loop = _loop(
-                    orders, request, _Searches(orders, request, journal, OptimizationMemory(store), timers, stop)
-                )
+            memory = OptimizationMemory(store)
+            search = ProgramSearch(stop, memory, timers, request.seconds, request.candidates)
+            turns = _Turns(orders, journal.number, search)
+            standings = [ProgramStanding(str(order.path), order.name, order.text) for order in orders.values()]
+            loop = ProgramRounds(
+                standings, turns.turn, stop.is_set, request.candidates, request.rounds, request.most
+            )  # fmt: skip
+            with going_on(journal, resumed=resumed, as_json=as_json):
                 for number, standing, turn in loop.run():
                     if not as_json:
                         _show(number, standing, turn)
-                assert loop.ended is not None, "the loop says why it is over"
-                if loop.ended.final:
-                    journal.end(loop.ended.value)
+                ended = concluded(journal, loop.ended)
         except StoreError as error:
             complain(str(error))
             return EXIT_UNUSABLE
-    _report(loop, journal, as_json)
-    if loop.ended is Ended.INTERRUPTED:
+    _report(loop, ended, journal, as_json)
+    if ended is Ended.INTERRUPTED:
         return EXIT_INTERRUPTED
     if programs.unusable:
         return EXIT_UNUSABLE
@@ -103,51 +102,26 @@ def improve_programs(
 
 
 @dataclass
-class _Searches:
+class _Turns:
     """Makes the turns of one run. What one worked out is kept on disk, and found there when the run goes on."""
 
-    orders: dict[str, ProgramOrder]
-    request: ProgramLoopRequest
-    journal: Journal
-    memory: OptimizationMemory
-    timers: Executor | None
-    stop: Event
+    orders: Mapping[str, ProgramOrder]
+    run: str
+    search: ProgramSearch
 
     def turn(self, standing: ProgramStanding, number: int) -> Turn:
         """Search from the text of a standing, and remember what is learned unless that was done before."""
-        from stepagents.optimize.proof import Judges
-        from stepagents.optimize.record import SearchRecord, record_path, search_order
-        from stepagents.optimize.run import Watch, optimized
         from stepcore.rewrites import subject_of
 
         order = self.orders[f"{standing.path}::{standing.name}"]
         subject = subject_of(standing.text, standing.path, standing.name, order.config.affine)
         if subject is None:
             return Turn(order.erroneous, 0)
-        words = search_order(subject, order.target, remembers=True)
-        words += [f"run {self.journal.number}, round {number}", str(self.request.candidates)]
-        limits = in_force(order.config, Wishes(), user_wishes())
-        with (
-            SearchRecord(record_path(words)) as record,
-            Judges(subject, order.target.chip, limits) as judges,
-            watching(f"{one_line(standing.path)}::{standing.name}, round {number + 1}") as tell,
-        ):
-            watch = Watch(tell, self.stop.is_set, self.request.seconds, candidates=self.request.candidates)
-            began_with = record.memory(self.memory.items())
-            outcome = optimized(subject, order.target, record, judges, watch, began_with, executor=self.timers)
-            if outcome.learned and record.learn():
-                self.memory.keep(outcome.learned)
-            if record.problem:
-                complain(record.problem)
+        title = f"{one_line(standing.path)}::{standing.name}, round {number + 1}"
+        apart = [f"run {self.run}, round {number}", str(self.search.candidates)]
+        outcome, began_with = self.search.run(order, subject, title, apart=apart)
         known = {item.key for item in began_with}
         return Turn(outcome, sum(item.key not in known for item in outcome.learned))
-
-
-def _loop(orders: dict[str, ProgramOrder], request: ProgramLoopRequest, searches: _Searches) -> ProgramRounds:
-    standings = [ProgramStanding(str(order.path), order.name, order.text) for order in orders.values()]
-    return ProgramRounds(
-        standings, searches.turn, searches.stop.is_set, request.candidates, request.rounds, request.most
-    )  # fmt: skip
 
 
 def _fingerprint(orders: Iterable[ProgramOrder], request: ProgramLoopRequest) -> str:
@@ -172,16 +146,15 @@ def _show(number: int, standing: ProgramStanding, turn: Turn) -> None:
     print(clean(f"round {number + 1}  {name}  {standing.best.figures.cycles:,} cycles, {turn.new} learned: {done}"))
 
 
-def _report(loop: ProgramRounds, journal: Journal, as_json: bool) -> None:
-    assert loop.ended is not None
+def _report(loop: ProgramRounds, ended: Ended, journal: Journal, as_json: bool) -> None:
     if as_json:
         rows = [_standing_json(standing) for standing in loop.standings]
-        print(json.dumps({"run": journal.number, "ended": loop.ended.value, "programs": rows}, indent=2))
+        print(json.dumps({"run": journal.number, "ended": ended.value, "programs": rows}, indent=2))
         return
     if loop.standings:
         console().print(_table(loop.standings))
     learned = sum(standing.learned for standing in loop.standings)
-    print(f"{learned} items learned, which `stepsmith optimize` uses: {loop.ended.value}")
+    print(f"{learned} items learned, which `stepsmith optimize` uses: {ended.value}")
 
 
 def _table(standings: Sequence[ProgramStanding]) -> Table:

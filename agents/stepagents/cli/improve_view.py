@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from stepagents.improve import Improvement, LoopEvent, StageBegun, Standing
+from stepagents.experience.journal import Journal
+from stepagents.improve import Ended, Improvement, LoopEvent, StageBegun, Standing
 from stepcore.cli.terminal import console
 from stepcore.text.wording import one_line
 
@@ -91,6 +92,27 @@ def watching(silent: bool) -> Iterator[LoopView]:
 
     with Live(console=console(), transient=True, refresh_per_second=8) as live:
         yield _Table(live)
+
+
+@contextmanager
+def going_on(journal: Journal, *, resumed: bool, as_json: bool) -> Iterator[None]:
+    """Hold a run while it goes on, and say so where it is one that was stopped.
+
+    Raises:
+        StoreError: another process works on it.
+    """
+    with journal.held():
+        if resumed and not as_json:
+            print(f"going on with run {journal.number} (--new begins another)")
+        yield
+
+
+def concluded(journal: Journal, ended: Ended | None) -> Ended:
+    """Note that a run is over, where going on would change nothing; return why it ended."""
+    assert ended is not None, "the loop says why it is over"
+    if ended.final:
+        journal.end(ended.value)
+    return ended
 
 
 def stage_text(event: StageBegun) -> str:

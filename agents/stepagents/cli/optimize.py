@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from threading import Event
 from typing import Annotated
 
 import typer
 
 from stepagents.cli import options as o
 from stepagents.cli.optimize_model import ModelWish, Proposer, open_asker
-from stepagents.cli.optimize_view import show, watching
+from stepagents.cli.optimize_view import show
 from stepagents.cli.program_orders import (
     CapacityOption,
     ComputeOption,
@@ -26,19 +24,18 @@ from stepagents.cli.program_orders import (
     TargetWish,
     open_timers,
 )
-from stepagents.cli.remembering import OptimizationMemory, open_memory
+from stepagents.cli.program_search import ProgramSearch
+from stepagents.cli.remembering import open_memory
 from stepagents.cli.session import ProposerChoice, interruptible
-from stepagents.executors.executor import Executor
 from stepagents.executors.opening import ExecutorChoice
 from stepagents.optimize.candidates import Goal, key_of
 from stepagents.optimize.model.asker import ModelAsker
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.worker import OPTIMIZE_WORKER
 from stepcore.cli.targets import FileTarget, read_target
-from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE
 from stepcore.cycles.bounds import COMPUTE
 from stepcore.jobs.proposers import MODEL
-from stepcore.settings.limits import Wishes, in_force, user_wishes
 from stepcore.system.scarce import reason_of
 from stepcore.text.wording import one_line
 
@@ -92,21 +89,23 @@ def optimize(
     )  # fmt: skip
     wish = ModelWish(proposer, asked)
     wish.check()
-    run = _Run(TargetWish(hw, capacity, compute, goal), budget_seconds, keep_code)
+    orders = ProgramOrders(TargetWish(hw, capacity, compute, goal))
     choice = ExecutorChoice(ray_address=ray_address, workers=workers, module=OPTIMIZE_WORKER)
-    run.goes_on = proposer is Proposer.AUTO
+    goes_on = proposer is Proposer.AUTO
     parts = [sorted(programs), hw, capacity, compute, goal.value, proposer.value]
     with (
         interruptible() as stop,
-        open_memory(experience) as run.memory,
-        open_timers(executor, choice) as run.timers,
-        open_asker(wish.for_files(programs), parts, stop.is_set) as run.asker,
+        open_memory(experience) as memory,
+        open_timers(executor, choice) as timers,
+        open_asker(wish.for_files(programs), parts, stop.is_set) as asker,
     ):
+        search = ProgramSearch(stop, memory, timers, budget_seconds, keep_code=keep_code)
         outcomes = []
-        for outcome in run.each(programs, stop):
+        for order in orders.each(programs, stop):
+            outcome = _optimized(order, search, asker, goes_on=goes_on)
             outcomes.append(outcome)
             if apply:
-                run.apply(outcome)
+                _apply(outcome, orders)
             if output_format is OptimizeFormat.TEXT:
                 show(outcome, with_diff=not apply)
     if output_format is OptimizeFormat.JSON:
@@ -115,68 +114,34 @@ def optimize(
         from stepagents.optimize.page import optimize_page
 
         sys.stdout.write(optimize_page(outcomes))
-    if run.orders.unusable:
+    if orders.unusable:
         raise typer.Exit(EXIT_UNUSABLE)
     if stop.is_set():
         raise typer.Exit(EXIT_INTERRUPTED)
     raise typer.Exit(EXIT_FINDINGS if any(outcome.best is None for outcome in outcomes) else EXIT_CLEAN)
 
 
-class _Run:
-    """The programs of one call, one after the other."""
+def _optimized(order: ProgramOrder, search: ProgramSearch, asker: ModelAsker | None, *, goes_on: bool) -> Optimized:
+    from stepagents.optimize.run import ModelAdvice
 
-    def __init__(self, wish: TargetWish, seconds: float | None, keep_code: bool) -> None:
-        self.orders = ProgramOrders(wish)
-        self.seconds, self.keep_code, self.memory = seconds, keep_code, OptimizationMemory()
-        self.timers: Executor | None = None
-        self.asker: ModelAsker | None = None
-        self.goes_on = False
+    if order.subject is None:
+        return order.erroneous
+    if asker is not None:
+        asker.about = key_of(f"{order.path}::{order.name}")
+    advice = None if asker is None else ModelAdvice(asker, goes_on)
+    return search.run(order, order.subject, f"{one_line(order.path)}::{order.name}", advice=advice)[0]
 
-    def each(self, texts: list[str], stop: Event) -> Iterator[Optimized]:
-        """Yield what came of each program that is meant."""
-        for order in self.orders.each(texts, stop):
-            yield self._program(order, stop)
 
-    def _program(self, order: ProgramOrder, stop: Event) -> Optimized:
-        from stepagents.optimize.proof import Judges
-        from stepagents.optimize.record import SearchRecord, record_path, search_order
-        from stepagents.optimize.run import ModelAdvice, Watch, optimized
-
-        subject, target = order.subject, order.target
-        if subject is None:
-            return order.erroneous
-        words = search_order(subject, target, remembers=self.memory.is_open)
-        with (
-            SearchRecord(record_path(words)) as record,
-            Judges(subject, target.chip, in_force(order.config, Wishes(), user_wishes())) as judges,
-            watching(f"{one_line(order.path)}::{order.name}") as tell,
-        ):
-            if record.known:
-                tell(f"{record.known:,} candidates are known from before")
-            watch, items = Watch(tell, stop.is_set, self.seconds), self.memory.items()
-            advice = None if self.asker is None else ModelAdvice(self.asker, self.goes_on)
-            if self.asker is not None:
-                self.asker.about = key_of(f"{order.path}::{order.name}")
-            outcome = optimized(
-                subject, target, record, judges, watch, items,
-                with_code=self.keep_code, executor=self.timers, advice=advice,
-            )  # fmt: skip
-            if outcome.learned and record.learn():
-                self.memory.keep(outcome.learned)
-            if record.problem:
-                complain(record.problem)
-        return outcome
-
-    def apply(self, outcome: Optimized) -> None:
-        """Write the best text, unless the file was changed in the meantime."""
-        if not outcome.is_faster or outcome.best is None:
-            return
-        path = Path(outcome.path)
-        file, _config = read_target(FileTarget(path), self.orders.configs)
-        if file.text != outcome.text:
-            self.orders.refuse(f"{one_line(path)}: it was changed in the meantime, and is left as it is")
-            return
-        try:
-            file.write(outcome.best.text)
-        except OSError as error:
-            self.orders.refuse(f"{one_line(path)}: STEP901 it cannot be written: {reason_of(error)}")
+def _apply(outcome: Optimized, orders: ProgramOrders) -> None:
+    """Write the best text, unless the file was changed in the meantime."""
+    if not outcome.is_faster or outcome.best is None:
+        return
+    path = Path(outcome.path)
+    file, _config = read_target(FileTarget(path), orders.configs)
+    if file.text != outcome.text:
+        orders.refuse(f"{one_line(path)}: it was changed in the meantime, and is left as it is")
+        return
+    try:
+        file.write(outcome.best.text)
+    except OSError as error:
+        orders.refuse(f"{one_line(path)}: STEP901 it cannot be written: {reason_of(error)}")
