@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 ATOM: Final = re.compile(r"\w+|input\[\d+\](\.T)?|[\w.]+")  # what stands in an expression without brackets
 
 
-class TileText:
+class TileText(ABC):
     """The body of an element function that computes parts from tiles; :meth:`text_of` says how each is computed.
 
     ``inputs`` are the parts that it reads, in the order of the input tuple: the function's own tensors, and what other
@@ -42,13 +43,13 @@ class TileText:
             self._known[part] = self.reading(part) if is_read else self.keep(self.text_of(part), part.node.name)
         return self._known[part]
 
+    @abstractmethod
     def text_of(self, part: TilePart) -> str:
         """Return the text of an operation on tiles.
 
         Raises:
             NoSchedule: it has none.
         """
-        raise NotImplementedError
 
     def argument(self, node: Node, labels: Labels) -> str:
         """Return the text that stands for a part of an argument."""
