@@ -97,7 +97,7 @@ def _twice(text: str) -> str:
     scan = _scanned(text)
     lines: dict[tuple[tuple[str, ...], bool], int] = {}
     for key in scan.found:
-        if any(key.path[: len(path)] == path for path in scan.lists):
+        if any(key.path[:length] in scan.lists for length in range(len(key.path) + 1)):
             continue
         before = lines.setdefault((key.path, key.is_table), key.line)
         if before != key.line:
