@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from stepcore.text.toml import NoToml, parse_toml
+from stepcore.text.toml import NoToml, parse_toml, toml_keys
 
 
 def steps_of_refusal(text: str) -> int:
@@ -32,3 +32,17 @@ def lists_of_tables(count: int) -> str:
 
 def test_a_key_given_twice_beside_many_lists_of_tables_is_told_in_steps_that_grow_with_the_text() -> None:
     assert steps_of_refusal(lists_of_tables(400)) < 3 * steps_of_refusal(lists_of_tables(200))
+
+
+@pytest.mark.parametrize("depth", [100, 3000])
+def test_inline_tables_are_followed_to_a_depth_and_what_comes_behind_them_is_found(depth: int) -> None:
+    keys = toml_keys(f"whole = {'{part = ' * depth}1{'}' * depth}\nnext = 2\n")
+    nested = [key.path for key in keys[:-1]]
+    assert nested == [("whole", *["part"] * inner) for inner in range(min(depth + 1, 128))]
+    assert keys[-1] == (("next",), 2, False)
+
+
+def test_a_long_key_below_a_long_header_is_found() -> None:
+    header, key = ".".join(["table"] * 64), ".".join(["key"] * 64)
+    (_, found) = toml_keys(f"[{header}]\n{key} = 1\n")
+    assert found.path == (*["table"] * 64, *["key"] * 64)

@@ -11,6 +11,7 @@ from stepcore.text.wording import clipped
 # Possessive, and from the first character of a part on, so that each character is looked at a bounded number of times.
 _PART: Final = r"""(?:(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _MOST_PARTS: Final = 64
+_DEEPEST: Final = 2 * _MOST_PARTS  # parts of a key with those of its header; inline tables may go on from there
 _LONG_KEY: Final = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}+")
 _PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 # Part of the words of Python's parser -> ours.
@@ -70,7 +71,10 @@ def long_key(text: str) -> int:
 
 
 def toml_keys(text: str) -> list[TomlKey]:
-    """Return all keys and headers of tables in order, those of a text that is no TOML as far as they can be told."""
+    """Return all keys and headers of tables in order, those of a text that is no TOML as far as they can be told.
+
+    Keys of more than 128 parts, which only nested inline tables make, are left out.
+    """
     return _scanned(text).found
 
 
@@ -160,8 +164,9 @@ class _Scan:
             self.mode = "value"
         elif token == "=" and self.mode == "key":
             around = next((path for path in reversed(self.inside) if path is not None), self.table)
-            self.path = (*around, *self.parts)
-            self.found.append(TomlKey(self.path, self.line, is_table=False))
+            self.path = (*around, *self.parts)[: _DEEPEST + 1]
+            if len(self.path) <= _DEEPEST:
+                self.found.append(TomlKey(self.path, self.line, is_table=False))
             self.mode = "value"
         elif token == "}" and self.inside:
             self.inside.pop()
