@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -65,17 +65,25 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
     except (ArithmeticError, AssertionError, LookupError, RuntimeError, ValueError) as error:
         found = TiledLowering(reason=f"a defect of Stepsmith: {type(error).__name__}: {error}")
     faults: list[str] = []
-    for program in found.programs:
-        order.tell("write", found.tried)
+    for program, file in _files(order, found.tried, traced, found.programs):
+        if isinstance(file, Delivered):
+            return _solved(order, found, traced, program, file, assumed)
+        faults.append(file)
+    return _unsolved(order, found, traced, faults)
+
+
+def _files(
+    order: TiledOrder, tried: int, traced: TracedFunction, programs: Sequence[Tiled]
+) -> Iterator[tuple[Tiled, Delivered | str]]:
+    """Yield each program with its verified file, or with why there is none; one is written when it is asked for."""
+    for program in programs:
+        order.tell("write", tried)
         try:
             file = delivered(traced, order.target, program, order.folder, SUFFIXES["tiled"])
         except ConvertError as error:
-            faults.append(str(error))
-            continue
-        if not file.fault:
-            return _solved(order, found, traced, program, file, assumed)
-        faults.append(file.fault)
-    return _unsolved(order, found, traced, faults)
+            yield program, str(error)
+        else:
+            yield program, file.fault or file
 
 
 def _sizes(traced: TracedFunction) -> tuple[dict[str, int], list[str]]:
@@ -131,17 +139,11 @@ def _smaller(order: TiledOrder, found: TiledLowering, traced: TracedFunction) ->
     """Return the verified programs beside the best one, and a note for each that is not right."""
     programs: list[Solution] = []
     faults: list[str] = []
-    for program in found.smaller:
-        order.tell("write", found.tried)
-        try:
-            file = delivered(traced, order.target, program, order.folder, SUFFIXES["tiled"])
-        except ConvertError as error:
-            faults.append(f"left out, {program.schedule}: {error}")
-            continue
-        if file.fault:
-            faults.append(f"left out, {program.schedule}: {file.fault}")
-            continue
-        programs.append(_written(program, file, "; ".join([program.schedule, *_held(program)])))
+    for program, file in _files(order, found.tried, traced, found.smaller):
+        if isinstance(file, Delivered):
+            programs.append(_written(program, file, "; ".join([program.schedule, *_held(program)])))
+        else:
+            faults.append(f"left out, {program.schedule}: {file}")
     return programs, faults
 
 
