@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.schedules.costs import LoadCost, UnitCost
-from stepagents.schedules.forms import Scheduled, store, unit_of
+from stepagents.schedules.forms import Scheduled, bracketed, store, unit_of
 from stepagents.schedules.parts import WHOLE, Blocks, Labels, NoSchedule, TilePart, shape_of
 from stepagents.schedules.sizes import divisors
 from stepagents.schedules.tile_ops import POINTWISE, TileBody
@@ -260,7 +260,7 @@ class _Form:
         """Return the load of ``channels`` planes at a time, joined to one tile."""
         writer = self._writer
         dims = shape_of(part.node)
-        count = self._block if loops is self._loops else _bracketed(str(channels))
+        count = self._block if loops is self._loops else bracketed(str(channels))
         steps = {"c": count, "b": str(dims[1])}
         base = " + ".join(_times(lane.index, *self._run(lane, count, str(dims[1]))) for lane in lanes)
         arguments = [
@@ -377,10 +377,6 @@ def _share(size: Dim, count: int, writer: Writer) -> Dim:
         raise NoSchedule(f"{count} does not divide {size} = {number}")
     writer.divide(size, count)
     return Dim.of(size.constant // count) if size.constant is not None else size // count
-
-
-def _bracketed(text: str) -> str:
-    return f"({text})" if " " in text else text
 
 
 def _times(*factors: str) -> str:

@@ -125,7 +125,7 @@ def _streamed(writer: Writer, plan: Scheduled, products: Sequence[TilePart]) -> 
     for product in products:
         body = TileBody(writer.blocks)
         left, right = (body.of(part) for part in factors_of[product])
-        bodies[product] = body, f"return [state[0] + {_factor(left)} @ {_factor(right)}]"
+        bodies[product] = body, f"return [state[0] + {bracketed(left)} @ {bracketed(right)}]"
         for part in body.inputs:
             wanted[part] = wanted.get(part, 0) + 1
     for part, uses in wanted.items():
@@ -175,7 +175,7 @@ def _resident(
         writer.costs.kept += unit.units * sum(unit.reads)
         writer.said(product.node)
         types = [writer.element(part) for part in body.inputs]
-        text = "\n".join([*body.lines, f"return [input[0] @ {_factor(second)}]"])
+        text = "\n".join([*body.lines, f"return [input[0] @ {bracketed(second)}]"])
         call = writer.function("product", types, writer.tile_type(product), text, unit).format("")
         result.append(f"step.Map({call}).apply({tuple_text(streams)})")
     return result
@@ -266,7 +266,7 @@ def _contracted(
     total = writer.tile_type(product)
     writer.said(product.node)
     if not online:
-        text = "\n".join([*body.lines, f"return [state[0] + input[0] @ {_factor(second)}]"])
+        text = "\n".join([*body.lines, f"return [state[0] + input[0] @ {bracketed(second)}]"])
         call = writer.function("contract", tiles, total, text, unit, (0.0,))
     else:
         column = Tile("fp32", (total.shape[0], 1))
@@ -275,7 +275,7 @@ def _contracted(
             f"top = {f'torch.clamp({top}, min={_LEAST})' if masks else top}",
             "old = torch.exp(state[0] - top)", "weight = torch.exp(input[0] - top)",
             "total = state[1] * old + torch.sum(weight, 1, keepdim=True)", *body.lines,
-            f"return [top, total, state[2] * old + weight @ {_factor(second)}]",
+            f"return [top, total, state[2] * old + weight @ {bracketed(second)}]",
         ]  # fmt: skip
         init = (_MINUS_INFINITY, 0.0, 0.0)
         call = writer.function("online", tiles, STuple((column, column, total)), "\n".join(lines), unit, init)
@@ -338,7 +338,8 @@ def store(writer: Writer, plan: Scheduled, text: str, lanes: Lanes) -> None:
     writer.costs.stores.append(LoadCost(lane_count(lanes), calls, writer.bursts(plan.result)))
 
 
-def _factor(text: str) -> str:
+def bracketed(text: str) -> str:
+    """Return an expression as a factor of another one."""
     return text if " " not in text else f"({text})"
 
 

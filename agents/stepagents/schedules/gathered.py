@@ -13,7 +13,7 @@ from typing import Final
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.costs import LoadCost, UnitCost
-from stepagents.schedules.forms import Scheduled
+from stepagents.schedules.forms import Scheduled, bracketed
 from stepagents.schedules.parts import WHOLE, NoSchedule, TilePart
 from stepagents.schedules.tile_ops import TileBody, at_products, factors
 from stepagents.schedules.writer import Writer, tuple_text
@@ -119,7 +119,7 @@ class _Gathered:
         depth = self._writer.blocks.numbers(left)[1]
         body.flops += 2 * (self._deep if is_outer else depth) * self._writer.elements(part)
         first = f"state[0] + {body.of(left)}" if is_outer else body.of(left)
-        return _Unit(part, body, f"{first} @ {_factor(second)}", is_outer, list(body.inputs))
+        return _Unit(part, body, f"{first} @ {bracketed(second)}", is_outer, list(body.inputs))
 
     # -- lines ---------------------------------------------------------------------------------------
 
@@ -222,7 +222,3 @@ class _Gathered:
         before = len(self._writer.lines)
         self._writer.said(part.node)
         self._writer.lines[before:] = [f"    {line}" for line in self._writer.lines[before:]]
-
-
-def _factor(text: str) -> str:
-    return text if " " not in text else f"({text})"

@@ -156,7 +156,7 @@ class Writer:
             self._counts[label] = name
             block = self.names.get(label, "")
             divisors = [text for text in (block, self._lane_count(label)) if text not in ("", 1)]
-            value = " // ".join(map(str, [_factor(size), *divisors]))
+            value = " // ".join(map(str, [_factor(str(size)), *divisors]))
             if self.is_uneven(label, size.bind(self.blocks.bound)):
                 value = str(self.rounds(label, size))
             self.lines.append(f"{name} = {value}")
@@ -294,8 +294,7 @@ class Writer:
         step = self._lane_count(label)
         if self.blocks.sizes[label].constant is not None:
             step *= self.blocks.sizes[label].bind(self.blocks.bound)
-        text = size_text(size)
-        return f"{text if text.isidentifier() or text.isdigit() else f'({text})'} // {step}"
+        return f"{_factor(size_text(size))} // {step}"
 
     def base(self, part: TilePart, lanes: Sequence[ProgramLane], looped: Sequence[str]) -> str:
         """Return the number of the first tile of each lane; one without a loop has one block."""
@@ -348,7 +347,7 @@ class Writer:
             in_tile = place >= len(dims) - 2
             if in_tile and other == WHOLE:
                 continue
-            size = _factor(dims[place])
+            size = _factor(str(dims[place]))
             block = self.names.get(other) if in_tile else None
             factors.append(size if block is None else f"{size} // {_bracketed(block)}")
         return " * ".join(each if each.isidentifier() or len(factors) == 1 else f"({each})" for each in factors) or "1"
@@ -423,8 +422,7 @@ def tuple_text(streams: Sequence[str]) -> str:
     return streams[0] if len(streams) == 1 else f"({', '.join(streams)})"
 
 
-def _factor(size: Dim) -> str:
-    text = str(size)
+def _factor(text: str) -> str:
     return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
