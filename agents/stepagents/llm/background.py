@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
@@ -23,6 +23,13 @@ class LoopThread:
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start ``work``; cancelling what is returned cancels it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close_after(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run ``last`` in the loop, for some seconds at most, and close, whatever comes of it."""
+        try:
+            self.start(last()).result(_JOIN_SECONDS)
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Cancel what runs, let it clean up, and end the thread. May be called twice."""

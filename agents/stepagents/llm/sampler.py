@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from stepagents.executors.executor import Executor
 
 _POLL: Final = 0.1  # seconds until a stop is noticed
-_CLOSE_SECONDS: Final = 10.0
 
 
 class LlmSampler:
@@ -112,10 +111,7 @@ class LlmSampler:
         loop, self._loop = self._loop, None
         threads, self._threads = self._threads, None
         if loop is not None:
-            try:
-                loop.start(self._answering.transport.close()).result(_CLOSE_SECONDS)
-            finally:
-                loop.close()
+            loop.close_after(self._answering.transport.close)
         if threads is not None:
             threads.shutdown(wait=False, cancel_futures=True)
 

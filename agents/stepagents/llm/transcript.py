@@ -89,10 +89,15 @@ def line(answered: Answered) -> str:
     return one_line(text[:_MOST_NAME])
 
 
+def fence_mark(text: str) -> str:
+    """Return the mark of a fence around ``text``: longer than any run of it inside."""
+    return "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+
+
 def _fenced(text: str, most: int) -> Sequence[str]:
     """Return ``text`` in a fence that is longer than any run of its mark, cut where it is long."""
     shown = clean(text[:most].replace("\r\n", "\n").replace("\r", "\n")).rstrip("\n")
-    mark = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    mark = fence_mark(shown)
     cut = [f"({len(text) - most:,} more characters)"] if len(text) > most else []
     return [f"{mark}text", shown, mark, *cut]
 

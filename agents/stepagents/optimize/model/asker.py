@@ -17,7 +17,6 @@ from stepcore.records import Record
 
 TEMPERATURES: Final = (0.4, 0.7, 1.0)
 _POLL: Final = 0.1
-_CLOSE_SECONDS: Final = 10.0
 _AT_ONCE: Final = 8
 
 
@@ -61,10 +60,7 @@ class ModelAsker:
     def __exit__(self, *_error: object) -> None:
         loop, self._loop = self._loop, None
         if loop is not None:
-            try:
-                loop.start(self.answering.transport.close()).result(_CLOSE_SECONDS)
-            finally:
-                loop.close()
+            loop.close_after(self.answering.transport.close)
 
     @property
     def name(self) -> str:

@@ -7,12 +7,12 @@ and the few items of memory that fit the bottleneck. Answers are text of others:
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 from stepagents.experience.optimizations import OptimizationItem
 from stepagents.llm.prompts import premises_of_types, system_prompt
+from stepagents.llm.transcript import fence_mark
 from stepagents.llm.transport import Message
 from stepagents.optimize.candidates import OptimizeTarget
 from stepagents.optimize.features import bottleneck_of
@@ -127,7 +127,7 @@ def _line(timed: Timed, node: int, text: str) -> str:
 
 
 def _fenced(text: str) -> str:
-    mark = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    mark = fence_mark(text)
     return f"{mark}\n{text.rstrip()}\n{mark}"
 
 
