@@ -167,7 +167,9 @@ def test_stopping_keeps_the_best_and_cancelling_nothing_and_edits_go_on(client: 
     [
         ("script.py", SCRIPT, {}, "this is a script"),
         ("broken.py", HEAD + OVERUSED, {}, "overused cannot be timed: the program has errors"),
-        ("none.py", HEAD + GOOD, {"program": "nosuch"}, "there is no program here"),
+        ("none.py", HEAD + GOOD, {"program": "nosuch"}, "there is no program nosuch in this file; there are good"),
+        ("forged.py", HEAD, {"program": "no\nsuch"}, "there is no program no\\nsuch in this file; there are none"),
+        ("above.py", HEAD, {"line": 0}, "there is no program here: put the cursor into one"),
         ("wide.py", HEAD + GOOD, {"capacity": 0}, "capacity has to lie"),
         ("long.py", HEAD + GOOD, {"seconds": -1}, "seconds has to lie"),
         ("goal.py", HEAD + GOOD, {"goal": "speed"}, "goal: one of 'cycles', 'memory', 'front'"),

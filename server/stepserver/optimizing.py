@@ -26,6 +26,7 @@ from stepcore.jobdata.faster import OptimizeOrder, OptimizeStop, OptimizingParam
 from stepcore.jobdata.optimizing import OPTIMIZE, FasterResult, OptimizeProgress, OptimizeRequest
 from stepcore.jobs import Job, JobCancelled, JobError
 from stepcore.settings.data_folder import records_folder
+from stepcore.text.wording import one_line
 from stepcore.timing.hardware import PRESETS
 from stepserver.agents import AgentPools
 from stepserver.convert import Converter
@@ -78,8 +79,11 @@ class Optimizing:
         told = (each.told for each in self._running.values() if each.module is module)
         return next((each for each in told if each.program == program), None)
 
-    def hindrance(self, module: Module, analysis: Analysis, info: ProgramInfo | None) -> str:
-        """Return why a program cannot be made faster; "" where nothing speaks against it. No search is begun."""
+    def hindrance(self, module: Module, analysis: Analysis, info: ProgramInfo | None, named: str | None = None) -> str:
+        """Return why a program cannot be made faster; "" where nothing speaks against it. No search is begun.
+
+        ``named`` is what an order calls it, whether there is such a program or not.
+        """
         if not self._around.workspace.is_trusted:
             return "this workspace is not trusted: nothing is run in it"
         if module.is_notebook or not module.is_file:
@@ -87,7 +91,7 @@ class Optimizing:
         if self._around.projects.task(module) is not None:
             return "this file answers a task: put the answer into the task's own file, and make that faster"
         if info is None:
-            return _SCRIPT if analysis.script is not None else "there is no program here: put the cursor into one"
+            return _SCRIPT if analysis.script is not None else _no_program(analysis, named)
         if untimed := timed.why_untimed(analysis, info):
             return f"{info.name} cannot be timed: {untimed}"
         problem = self._timing.chip(module).problem
@@ -97,7 +101,7 @@ class Optimizing:
         """Begin a search; returns its number, or 0 and why there is none, and the program that is meant."""
         info = program_of(module, analysis, order)
         name = "" if info is None else info.name
-        problem = self.hindrance(module, analysis, info) or _unusable(order)
+        problem = self.hindrance(module, analysis, info, order.program) or _unusable(order)
         if not problem and self._running:
             other = next(iter(self._running.values())).told.program
             problem = f"{other} is being made faster, which takes all cores: stop that first"
@@ -234,6 +238,13 @@ def program_of(module: Module, analysis: Analysis, order: OptimizeOrder) -> Prog
         if around:
             return around[-1]
     return found[0] if len(found) == 1 else None
+
+
+def _no_program(analysis: Analysis, named: str | None) -> str:
+    if named is None:
+        return "there is no program here: put the cursor into one"
+    there = ", ".join(info.name for info in programs(analysis)) or "none"
+    return f"there is no program {one_line(named)} in this file; there are {there}"
 
 
 def lens_title(news: OptimizingParams | None) -> str:
