@@ -54,19 +54,18 @@ def lenses(parts: Parts, at: RequestPlace) -> Iterator[types.CodeLens]:
     """Yield a line for each program with cycles, beside them; our extension alone can show what comes of it."""
     if not parts.workspace.client.is_ours or not parts.timing.is_wanted(at.module):
         return
-    for info in features.programs(at.analysis):
+    known = [info for info in features.programs(at.analysis) if parts.timing.has_cycles(at.module, info.name)]
+    if not known:
+        return
+    from stepserver.optimizing import lens_title  # here, because nothing is offered before the first cycles
+
+    for info in known:
         located = at.convert.locate(Span(info.head.start, info.head.start))
-        if located is None or located[0].uri != at.uri or not parts.timing.has_cycles(at.module, info.name):
+        if located is None or located[0].uri != at.uri:
             continue
         news = parts.optimizing.news(at.module, info.name) if parts.has("optimizing") else None
         name = "stepsmith.makeFaster" if news is None else "stepsmith.stopMakingFaster"
-        yield types.CodeLens(located[1], types.Command(_title(parts, news), name, arguments=[at.uri, info.name]))
-
-
-def _title(parts: Parts, news: Any) -> str:
-    from stepserver.optimizing import TITLE, lens_title
-
-    return TITLE if news is None else lens_title(news)
+        yield types.CodeLens(located[1], types.Command(lens_title(news), name, arguments=[at.uri, info.name]))
 
 
 def actions(parts: Parts, at: RequestPlace, span: Span) -> list[types.CodeAction]:
