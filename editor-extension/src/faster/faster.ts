@@ -10,7 +10,7 @@ import type { OptimizeOrder, OptimizeStarted, OptimizeStop, Taken, TakeOrder } f
 import { choiceSetting, textSetting } from "../settings";
 import { mayRunCode } from "../trust";
 import type { Proposals } from "../writing/proposals";
-import { FasterModel, pointsOf } from "./model";
+import { FasterModel, pointsOf, presentIn } from "./model";
 import { GOALS, optionsFrom } from "./options";
 import { FasterPanel } from "./panel";
 import { pointWords } from "./words";
@@ -139,25 +139,19 @@ export class Faster implements vscode.Disposable {
     const point = pointsOf(search?.news.result)[number];
     if (search !== undefined && point !== undefined) {
       const label = pointWords(point);
-      const isKnown = this.known(uri, program).includes(openText(uri.toString()) ?? "");
+      const isKnown = presentIn(search, openText(uri.toString())) !== undefined;
       await this.proposals.showDifference(uri, point.text, label, vscode.ViewColumn.One, isKnown ? undefined : search.before);
     }
   }
 
-  /** The texts that a point may replace: the one that it was made for, and those of the other points. */
-  private known(uri: vscode.Uri, program: string): string[] {
-    const search = this.model.of(uri.toString(), program);
-    return search === undefined ? [] : [search.before, ...pointsOf(search.news.result).map(({ text }) => text)];
-  }
-
   private async take(uri: vscode.Uri, program: string, number: number): Promise<void> {
-    const point = pointsOf(this.model.of(uri.toString(), program)?.news.result)[number];
-    const document = await vscode.workspace.openTextDocument(uri);
-    const before = this.known(uri, program).find((text) => text === document.getText());
-    if (point === undefined) {
+    const search = this.model.of(uri.toString(), program);
+    const point = pointsOf(search?.news.result)[number];
+    if (search === undefined || point === undefined) {
       return;
     }
-    if (before === undefined) {
+    const before = (await vscode.workspace.openTextDocument(uri)).getText();
+    if (presentIn(search, before) === undefined) {
       void vscode.window.showWarningMessage("Stepsmith: the text has changed since; search again, or undo the change.");
       return;
     }

@@ -35,11 +35,6 @@ export class FasterModel {
     this.put({ before: news.before ?? (isSame ? known.before : text), news });
   }
 
-  /** Say why an order was not begun. */
-  refuse(uri: string, program: string, message: string): void {
-    this.put({ before: "", news: { id: 0, uri, program, state: "failed", message } });
-  }
-
   /** The server is gone, and what it was doing with it; numbers of orders begin anew. */
   serverLost(because: string): void {
     for (const { before, news } of [...this.searches.values()]) {
