@@ -19,14 +19,13 @@ from stepcore.chips.reader import read_hardware
 from stepcore.ide import timed
 from stepcore.ide.line_edits import line_edits
 from stepcore.ide.model import ProgramInfo
-from stepcore.ide.programs import programs
+from stepcore.ide.programs import no_such_program, programs
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobdata.choices import OrderState
 from stepcore.jobdata.faster import OptimizeOrder, OptimizeStop, OptimizingParams, Taken, TakeOrder
 from stepcore.jobdata.optimizing import OPTIMIZE, FasterResult, OptimizeProgress, OptimizeRequest
 from stepcore.jobs import Job, JobCancelled, JobError
 from stepcore.settings.data_folder import records_folder
-from stepcore.text.wording import one_line
 from stepcore.timing.hardware import PRESETS
 from stepserver.agents import AgentPools
 from stepserver.convert import Converter
@@ -91,7 +90,7 @@ class Optimizing:
         if self._around.projects.task(module) is not None:
             return "this file answers a task: put the answer into the task's own file, and make that faster"
         if info is None:
-            return _SCRIPT if analysis.script is not None else _no_program(analysis, named)
+            return _SCRIPT if analysis.script is not None else no_such_program(analysis, named)
         if untimed := timed.why_untimed(analysis, info):
             return f"{info.name} cannot be timed: {untimed}"
         problem = self._timing.chip(module).problem
@@ -238,13 +237,6 @@ def program_of(module: Module, analysis: Analysis, order: OptimizeOrder) -> Prog
         if around:
             return around[-1]
     return found[0] if len(found) == 1 else None
-
-
-def _no_program(analysis: Analysis, named: str | None) -> str:
-    if named is None:
-        return "there is no program here: put the cursor into one"
-    there = ", ".join(info.name for info in programs(analysis)) or "none"
-    return f"there is no program {one_line(named)} in this file; there are {there}"
 
 
 def lens_title(news: OptimizingParams | None) -> str:

@@ -14,6 +14,7 @@ from stepcore.ide.model import ProgramInfo
 from stepcore.ide.running import run_marks
 from stepcore.ide.task_tree import task_tree
 from stepcore.text.span import Span
+from stepcore.text.wording import clipped, one_line
 
 
 def programs(analysis: Analysis) -> list[ProgramInfo]:
@@ -28,6 +29,14 @@ def programs(analysis: Analysis) -> list[ProgramInfo]:
         infos = (info for unit in analysis.units for info in _of_unit(analysis, unit))
         found = analysis.memo["programs"] = sorted(infos, key=lambda info: info.head)
     return list(found)
+
+
+def no_such_program(analysis: Analysis, named: str | None) -> str:
+    """Return what to tell who asked for a program that there is not, by its name or (None) by where the cursor is."""
+    if named is None:
+        return "there is no program here: put the cursor into one"
+    there = ", ".join(info.name for info in programs(analysis)) or "none"
+    return f"there is no program {clipped(one_line(named), 80)} in this file; there are {there}"
 
 
 def drawn_programs(analysis: Analysis) -> list[ProgramInfo]:
