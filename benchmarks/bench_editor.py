@@ -64,7 +64,7 @@ def _generation1(folder: Path) -> BenchReport:
 def _generation2(folder: Path) -> BenchReport:
     title = "The language server with a file of 1,000 lines of generation 2, at the limits of generation 1"
     report = BenchReport("editor-generation2", title, _COLUMNS)
-    bench = _Bench(report, folder, _broken(generation2_file(1_000)))
+    bench = _Bench(report, folder, broken(generation2_file(1_000)))
     bench.openings()
     bench.edits()
     bench.requests()
@@ -76,10 +76,11 @@ PARTS: Final[Mapping[str, Callable[[Path], BenchReport]]] = {"generation1": _gen
 
 def broken_file(lines: int, tag: str = "") -> str:
     """Return a Python file of programs one of which uses a stream twice, so that each version has findings to send."""
-    return _broken(python_file(lines, tag))
+    return broken(python_file(lines, tag))
 
 
-def _broken(text: str) -> str:
+def broken(text: str) -> str:
+    """Return a text of :mod:`benchmarks.bench_check` whose first program uses a stream twice."""
     return text.replace("step.Zip().apply((E2, E1))", "step.Zip().apply((E2, E2))", 1)
 
 

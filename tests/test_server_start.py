@@ -6,8 +6,12 @@ import os
 import subprocess
 import sys
 
+import pytest
 from lsp_client import ROOT
 from processes import PATIENCE
+
+from benchmarks.bench_check import generation2_file, python_file
+from benchmarks.bench_editor import broken
 
 LIBRARIES = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "server")))}
 # What a class can do, and what some values look like and equal.
@@ -74,3 +78,17 @@ def test_the_server_starts_with_them_and_without_garbage_collection() -> None:
         "from lsprotocol.types import Hover\nprint(Hover.__repr__.__module__)"
     )
     assert output(script).split() == ["None", "False", "True", "7", "stepserver.quick_types"]
+
+
+@pytest.mark.parametrize("text", [broken(python_file(60)), broken(generation2_file(60))], ids=["generation 1", "generation 2"])
+def test_the_first_findings_import_nothing(text: str) -> None:
+    script = (
+        "import sys\nfrom lsprotocol import types\nfrom stepserver import preload\nfrom stepserver.app import Server\n"
+        "server = Server()\n"
+        "about = types.InitializeParams(capabilities=types.ClientCapabilities())\n"
+        "server.parts.workspace.initialize(about)\n"
+        "preload.first(server.parts, server.protocol)\nfrom stepcore.ide.analysis import analyze\n"
+        f"before = set(sys.modules)\nfound = analyze({text!r}, 'programs.py').diagnostics\n"
+        "print(*[item.code for item in found], *(sys.modules.keys() - before))"
+    )
+    assert output(script).split() == ["STEP101", "STEP208"]

@@ -36,6 +36,27 @@ def sums(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream,
     E1 = step.Map(fn=add).apply((E0, E0))
     return step.Accum(fn=add, b=1).apply(E0)
 """
+# Of generation 2, with a finding and a fix: what its checks need is imported at the first program of its kind.
+_TILES: Final = """
+from typing import Annotated
+import stepcore as step
+
+ROW, T = step.Tile("fp32", [1, 4]), step.dyn("T")
+
+@step.fn(input=(ROW, ROW), output=ROW, init=[0])
+def add(state, input):
+    return [state[0] + input[0] + input[1]]
+
+@step.program(sizes={"?T": (0, 8)})
+def rows(
+    route: Annotated[step.Stream, step.Multihot(step.f32, 2), (T,)], *, w: Annotated[step.Param, step.f32, (4, 4)]
+) -> Annotated[step.Stream, ROW, (T,)]:
+    r0, r1, r2 = step.Copy(n=3).apply(route)
+    E0 = step.Flatten(L=[1]).apply(step.LinearOffChipLoad(tensor=w, tile=[1, 4], shape=[1], stride=[1]).apply(r0))
+    tiles = [step.Retile(axis=0).apply(step.Promote(b=1).apply(part)) for part in step.Partition(N=2).apply((E0, r1))]
+    E1 = step.Reassemble().apply(([step.RetileStreamify(axis=0).apply(tile) for tile in tiles], r2))
+    return step.Accum(fn=add, b=1).apply(step.Zip().apply((E1, E1)))
+"""
 _TASK: Final = """
 constraints: >
   A text in a form that is left to the YAML parser, as half-typed blocks are.
@@ -49,12 +70,14 @@ impl: |
 
 
 def first(parts: Parts, protocol: Protocol) -> None:
-    """Import what stands between an opened document and its findings."""
+    """Import what stands between an opened document of either generation and its findings."""
+    from stepcore.ide.analysis import analyze
     from stepserver import convert  # noqa: F401
     from stepserver.handlers import session  # noqa: F401
 
     for name in ("documents", "analyses", "findings", "projects", "watch"):
         getattr(parts, name)
+    analyze(_TILES, "start.py")
     protocol.structure_message({"jsonrpc": "2.0", "method": types.TEXT_DOCUMENT_DID_OPEN, "params": _OPEN})
     item = _example_finding(parts)
     if parts.workspace.client.pulls:
