@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from lsp_client import ROOT
-from processes import PATIENCE
 
 from benchmarks.bench_check import generation2_file, python_file
 from benchmarks.bench_editor import broken
+from lsp_client import ROOT
+from processes import PATIENCE
 
 LIBRARIES = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "server")))}
 # What a class can do, and what some values look like and equal.
@@ -80,7 +80,9 @@ def test_the_server_starts_with_them_and_without_garbage_collection() -> None:
     assert output(script).split() == ["None", "False", "True", "7", "stepserver.quick_types"]
 
 
-@pytest.mark.parametrize("text", [broken(python_file(60)), broken(generation2_file(60))], ids=["generation 1", "generation 2"])
+@pytest.mark.parametrize(
+    "text", [broken(python_file(60)), broken(generation2_file(60))], ids=["generation 1", "generation 2"]
+)
 def test_the_first_findings_import_nothing(text: str) -> None:
     script = (
         "import sys\nfrom lsprotocol import types\nfrom stepserver import preload\nfrom stepserver.app import Server\n"
