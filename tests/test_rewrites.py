@@ -12,6 +12,7 @@ import torch
 
 from oracle import dense
 from programs import count, generate, impl_text, task_text
+from programs.laned import MEETING, laned_task
 from programs.running import PATH, assert_same_values, run_library, run_oracle
 from programs.tiled import tiled_task
 from stepcore.check import check_text
@@ -19,6 +20,7 @@ from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import time_program
 from stepcore.rewrites import REWRITES, RewriteSubject, applied, subject_of
 from stepcore.rewrites.fused_maps import FuseMaps
+from stepcore.rewrites.lane_counts import LaneCounts
 from stepcore.timing.hardware import PRESETS, Hardware
 
 PAGE = (Path(__file__).parents[1] / "docs" / "rewrites.md").read_text(encoding="utf-8")
@@ -88,6 +90,17 @@ def test_random_programs_of_tiles_compute_the_same(first: int) -> None:
         text = tiled_task(Random(seed))
         tried += mends(text, PATH)
     assert tried
+
+
+def test_random_lanes_compute_the_same_in_other_numbers() -> None:
+    offered = 0
+    for seed in range(count(60)):
+        text = laned_task(Random(seed))
+        is_offered = any(True for _ in LaneCounts().sites(subject(text, PATH)))
+        assert not (is_offered and MEETING in text), text
+        offered += is_offered
+        mends(text, PATH)
+    assert offered > 20
 
 
 BODIES = [

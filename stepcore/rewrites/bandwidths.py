@@ -15,7 +15,7 @@ from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 from stepcore.text.wording import counted
 
-_STEP: Final = 64  # FLOPs per cycle: what units are made of
+STEP: Final = 64  # FLOPs per cycle: what units are made of
 
 
 def compute_used(timed: Timed) -> int:
@@ -58,8 +58,8 @@ class Bandwidths(Record):
         wanted: dict[Span, int] = {}
         for head, nodes in heads.items():
             most = max(timed.program.terms[index].flops for index in nodes)  # a call takes a cycle then
-            share = left * work[head] // total // len(nodes) // _STEP * _STEP
-            wanted[head] = min(share, -(-most // _STEP) * _STEP)
+            share = left * work[head] // total // len(nodes) // STEP * STEP
+            wanted[head] = min(share, -(-most // STEP) * STEP)
         yield from self._site(subject, timed, wanted, "the chip's compute is shared by work")
 
     def _doubled(self, subject: RewriteSubject, timed: Timed, index: int) -> Iterator[RewriteSite]:

@@ -34,7 +34,7 @@ class TileSizes(Record):
         if subject.result.module is None or code is None or tree is None:
             return
         used = _uses(tree)
-        for name, value, span in _named_numbers(tree, code):
+        for name, value, span in named_numbers(tree, code):
             if name in used and not _changes_reference(tree, name, subject.checked.spec.reference):
                 for other in (2 * value, value // 2):
                     if 0 < other <= _LARGEST and other != value and (other * 2 == value or other == 2 * value):
@@ -44,7 +44,7 @@ class TileSizes(Record):
                         yield RewriteSite(self.name, sentence, (Edit(span, str(other)),), params, retiles=True)
 
 
-def _named_numbers(tree: ast.Module, code: Embedded) -> Iterator[tuple[str, int, Span]]:
+def named_numbers(tree: ast.Module, code: Embedded) -> Iterator[tuple[str, int, Span]]:
     """Yield names that the file binds once, to a positive number that is written out: value and place."""
     found: dict[str, list[tuple[int, Span] | None]] = {}
     for node in tree.body:
