@@ -202,6 +202,14 @@ def test_a_split_size_is_whole_again_only_after_the_assertion() -> None:
     assert not facts.equal(K // S, K)
 
 
+def test_a_factor_of_a_size_cancels_whatever_it_is_made_of() -> None:
+    facts = Facts()
+    rows, columns = M // 4, N // 8
+    facts.assert_divides(Dim.of(4), M)
+    facts.assert_divides(Dim.of(8), N)
+    assert facts.assert_divides(columns, rows * columns) == rows
+
+
 def test_integers_divide_the_size_too() -> None:
     facts = Facts()
     facts.assert_divides(Dim.of(4), K)

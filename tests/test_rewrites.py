@@ -12,7 +12,7 @@ import torch
 
 from oracle import dense
 from programs import count, generate, impl_text, task_text
-from programs.laned import MEETING, laned_task
+from programs.laned import MEETING, busy_task, laned_task
 from programs.running import PATH, assert_same_values, run_library, run_oracle
 from programs.tiled import tiled_task
 from stepcore.check import check_text
@@ -21,6 +21,7 @@ from stepcore.cycles.timed import time_program
 from stepcore.rewrites import REWRITES, RewriteSubject, applied, subject_of
 from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.lane_counts import LaneCounts
+from stepcore.rewrites.lanes import Lanes
 from stepcore.timing.hardware import PRESETS, Hardware
 
 PAGE = (Path(__file__).parents[1] / "docs" / "rewrites.md").read_text(encoding="utf-8")
@@ -101,6 +102,21 @@ def test_random_lanes_compute_the_same_in_other_numbers() -> None:
         offered += is_offered
         mends(text, PATH)
     assert offered > 20
+
+
+def test_busy_units_compute_the_same_in_lanes() -> None:
+    kinds: dict[str, int] = {}
+    for seed in range(count(40)):
+        text = busy_task(Random(seed))
+        old = subject(text, PATH)
+        made = [applied(old, site) for site in Lanes().sites(old)]
+        assert None not in made, text
+        for each in made:
+            kinds["all"] = kinds.get("all", 0) + 1
+            for word in ("Reshape", "Accum", "Scan", "lanes_2"):
+                kinds[word] = kinds.get(word, 0) + (each is not None and word in each.text.split("impl:")[1])
+        mends(text, PATH)
+    assert min(kinds.values()) > 3, kinds
 
 
 BODIES = [

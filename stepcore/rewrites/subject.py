@@ -153,7 +153,7 @@ def _fits(before: ProgramSpec, after: ProgramSpec, *, retiles: bool) -> bool:
     same = (
         before.inputs == after.inputs
         and before.parameters == after.parameters
-        and (before.fixed, before.defaults, before.drawn) == (after.fixed, after.defaults, after.drawn)
+        and (before.fixed, before.bindings(), before.drawn) == (after.fixed, after.bindings(), after.drawn)
         and before.reference == after.reference
         and len(before.outputs or ()) == len(after.outputs or ())
     )

@@ -429,6 +429,9 @@ class Facts:
         Raises:
             DimError: both are integers and a remainder is left, or the divisor is zero.
         """
+        cancelled = exact_quotient(size, divisor)
+        if cancelled is not None and cancelled.is_integral:
+            return cancelled  # (M//4)*(N//8) by N//8: what both are made of need not be known
         whole = self.normalise(size)
         quotient = whole // divisor
         if size.constant is not None and divisor.constant is not None:

@@ -14,6 +14,13 @@ fns:
 - {func_name: minus, input_dtype: [fp32, fp32], output_dtype: fp32, apply: "return [input[0] - input[1]]"}
 """
 
+_TILES = 'input_dtype: ["Tile(fp32, [16, 16])", "Tile(fp32, [16, 16])"], output_dtype: "Tile(fp32, [16, 16])"'
+_PRODUCTS = f"""\
+fns:
+- {{func_name: twice, {_TILES}, apply: "return [input[0] @ input[1] @ input[1]]"}}
+- {{func_name: sums, init: [0], {_TILES}, apply: "return [state[0] / 2 + input[0] @ input[1] @ input[1]]"}}
+"""
+
 
 def laned_task(rng: Random) -> str:
     """Return a task with lanes, perhaps with companions, in which chunks meet others or do not."""
@@ -53,3 +60,22 @@ def _work(rng: Random, inner: int, lane: str) -> str:
             return f"step.Flatten(L=[1]).apply(step.Promote(b=1).apply({lane}))"
         case _:
             return f"step.Flatten(L=[2]).apply(step.Scan(fn=later, b=2).apply(step.Promote(b=2).apply({lane})))"
+
+
+def busy_task(rng: Random) -> str:
+    """Return a task in which one or two units that read two streams are busy most of the time."""
+    sizes = [rng.choice((1, 2, 3)), rng.choice((2, 3)), rng.choice((1, 2, 4))]
+    op = rng.choice(("Map(fn=twice)", "Scan(fn=sums, b=1)", "Accum(fn=sums, b=1)", "Accum(fn=sums, b=2)"))
+    dims = [16 * sizes[0], 16 * sizes[1], sizes[2]]
+    kept = sizes[int(op[-2]) if op.startswith("Accum") else 0 :]
+    names = "PQRS" if rng.randrange(2) else "PQ"
+    parameters = "".join(f"- {{name: {name}, dtype: fp32, dims: {dims}, data_gen: torch.randn}}\n" for name in names)
+    load = "step.LinearOffChipLoad(tensor={}, tile=[16, 16]).apply()"
+    lines, outputs = [], "outputs:\n"
+    for unit, pair in enumerate((names[:2], names[2:])[: len(names) // 2]):
+        first, second = (load.format(name) for name in pair)
+        lines.append(f"E{unit} = step.{op}.apply(({first}, {second}))")
+        outputs += f'- {{name: S{unit}, dtype: "Tile(fp32, [16, 16])", dims: {kept}}}\n'
+    lines.append(f"return {', '.join(f'E{unit}' for unit in range(len(lines)))}")
+    body = "\n".join(f"  {line}" for line in lines)
+    return f"test_name: busy\ninputs: []\nparameters:\n{parameters}{_PRODUCTS}{outputs}impl: |-\n{body}\n"
