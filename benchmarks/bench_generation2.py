@@ -8,7 +8,7 @@ from statistics import median
 from time import thread_time
 from typing import Final
 
-from benchmarks import bench_fronts, bench_lanes, bench_values
+from benchmarks import bench_found_lanes, bench_fronts, bench_lanes, bench_values
 from benchmarks.harness import BenchReport
 from benchmarks.mixtures import MIXTRAL_CHOSEN, MixtureSizes, Trace, checked_mixture, mixtral, routing_trace, traced
 from stepcore.cycles.timed import Timed, time_program
@@ -96,5 +96,6 @@ PARTS: Final[Mapping[str, Callable[[], list[BenchReport]]]] = {
     "shared": lambda: [bench_fronts.run_regions()],
     "decode": bench_lanes.run_timed,
     "lanes": bench_lanes.run_dealt,
+    "found-lanes": bench_found_lanes.run_found,
     "values": lambda: [bench_values.run()],
 }

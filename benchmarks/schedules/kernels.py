@@ -63,3 +63,9 @@ def recurrence(x, gate):  # stepsmith: x[T, D], gate[T, D]
 
 def convolution(x, w):  # stepsmith: x[N, C, H, W], w[D, C, 3, 3]
     return F.conv2d(x, w, padding=1)
+
+
+def decode(q, k, v, lengths):  # stepsmith: q[B, 8, D], k[B, L, D], v[B, L, D], lengths[B] int64
+    scores = q @ k.transpose(1, 2) / q.shape[-1] ** 0.5
+    behind = torch.arange(k.shape[1])[None, None] >= lengths[:, None, None]
+    return torch.softmax(scores.masked_fill(behind, float("-inf")), -1) @ v

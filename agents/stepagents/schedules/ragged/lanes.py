@@ -1,8 +1,8 @@
 """Attention over caches of different lengths as a program: a cache is read tile by tile, requests are dealt to lanes.
 
 *Coarse* lanes have a block of requests each, *interleaved* ones every so many-th request, *dynamic* ones take the next
-request whenever they have room for one. A request is its number and the rows that it sees; its tiles are counted out by
-`step.count`, so that nothing behind them is read.
+request whenever they have room for one. *Longest* is the same with requests that are sorted on chip before. A request
+is its number and the rows that it sees; its tiles are counted out by `step.count`: nothing behind them is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stepcore.graph.ir import Port
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
-from stepcore.types import Element, Scalar, StreamType, STuple, Tile
+from stepcore.types import Buffer, Element, Scalar, StreamType, STuple, Tile
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction
     from stepcore.timing.hardware import Hardware
 
-Dealing: TypeAlias = Literal["coarse", "interleaved", "dynamic"]
+Dealing: TypeAlias = Literal["coarse", "interleaved", "dynamic", "longest"]
+FREE: Final[frozenset[Dealing]] = frozenset({"dynamic", "longest"})  # a lane is chosen when it has room
 _I64: Final = Scalar("int64")
 _LOCALS: Final = (
     "requests", "queries", "lanes", "lane_of", "dealt", "outs", "counted", "query", "rest", "weighed", "s", "o",
-    *(f"{name}{copy}" for name in "rixaks" for copy in range(3)),
+    *(f"{name}{copy}" for name in "rixaksln" for copy in range(3)),
 )  # fmt: skip
 _LEAST: Final = 4  # tiles of a cache, at the smallest sizes that a program is verified at
 _ONLINE: Final = """\
@@ -46,6 +47,7 @@ return [top, state[1] * old + torch.sum(p, 1, keepdim=True), state[2] * old + p 
 _WORDS: Final[Mapping[Dealing, str]] = {
     "coarse": "each with a block of requests", "interleaved": "requests in turn",
     "dynamic": "each takes the next request when it is free",
+    "longest": "each takes the longest request that is left when it is free",
 }  # fmt: skip
 
 
@@ -206,8 +208,6 @@ class _Writing:
         self._calls = -(-total // point.lanes)
         rows, most = point.rows, size_text(plan.most)
         pair, three = STuple((_I64, _I64)), STuple((_I64, _I64, _I64))
-        more = f" + {plan.more}" if plan.more else ""
-        numbered = self._declare("numbered", _I64, pair, f"return [state[0] + 1, input[0]{more}]", (-1, 0))
         count = f"torch.clamp((input[1] + {rows - 1}) // {rows}, 0, {most} // {rows})"
         tiles = self._declare("tiles", pair, _I64, f"return [{count}]")
         address = self._declare("address", three, _I64, f"return [input[0] * ({most} // {rows}) + input[2]]")
@@ -240,12 +240,37 @@ class _Writing:
         if plan.heads != 1:
             lines.append(f"requests = step.Flatten(L=[1]).apply(step.Repeat(n={plan.heads}).apply({lengths}))")
             lengths = "requests"
-        lines.append(f"requests = step.Scan(fn={numbered}, b=1).apply(step.Promote(b=1).apply({lengths}))")
-        lines.append("requests = step.Flatten(L=[1]).apply(requests)")
-        shape = f"tile=[{query_tile(self._tile(query))}], shape=[{requests}], stride=[1]{dispatch}"
-        lines.append(f"queries = step.LinearOffChipLoad(tensor={_own_name(query.node.name)}, {shape}).apply()")
+        lines += (self._sorted if point.dealing == "longest" else self._numbered)(lengths, requests, query)
         lines += self._dealt(requests, lane)
         return self._named("\n".join(lines))
+
+    def _numbered(self, lengths: str, requests: str, query: TilePart) -> list[str]:
+        """Return the lines of requests and queries in the order in which they come."""
+        more = f" + {self._plan.more}" if self._plan.more else ""
+        body = f"return [state[0] + 1, input[0]{more}]"
+        numbered = self._declare("numbered", _I64, STuple((_I64, _I64)), body, (-1, 0))
+        tile = f"tile=[{query_tile(self._tile(query))}], shape=[{requests}], stride=[1]{self._port()}"
+        return [
+            f"requests = step.Scan(fn={numbered}, b=1).apply(step.Promote(b=1).apply({lengths}))",
+            "requests = step.Flatten(L=[1]).apply(requests)",
+            f"queries = step.LinearOffChipLoad(tensor={_own_name(query.node.name)}, {tile}).apply()",
+        ]
+
+    def _sorted(self, lengths: str, requests: str, query: TilePart) -> list[str]:
+        """Return the lines of requests and queries, the longest first."""
+        more = f" + {self._plan.more}" if self._plan.more else ""
+        every = Buffer(_I64, (prod(self._plan.outer, start=Dim.of(1)),))
+        order = "torch.argsort(input[0], descending=True, stable=True)"
+        order = self._declare("order", every, every, f"return [{order}]")
+        seen = self._declare("seen", every, every, f"return [torch.sort(input[0], descending=True).values{more}]")
+        tile = f"tile=[{query_tile(self._tile(query))}]{self._port()}"
+        return [
+            "# the longest first: who begins it last waits for it alone",
+            f"l0, l1 = step.Copy().apply(step.Bufferize(a=1).apply(step.Promote(b=1).apply({lengths})))",
+            f"n0, n1, n2 = step.Copy(n=3, depth={requests}).apply(step.FlatMap(fn={order}).apply(l0))",
+            f"requests = step.Zip().apply((n0, step.FlatMap(fn={seen}).apply(l1)))",
+            f"queries = step.RandomOffChipLoad(tensor={_own_name(query.node.name)}, {tile}).apply(n1)",
+        ]
 
     def _named(self, text: str) -> str:
         """Return the program with streams that are not called like what the user passes, or a size."""
@@ -258,19 +283,20 @@ class _Writing:
     def _dealt(self, count: str, lane: Sequence[str]) -> list[str]:
         point = self._point
         said = self._said(self._plan.product)
-        store = f"step.LinearOffChipStore(tensor={self.memory}{self._port()})"
+        kind, places = ("Random", "n2") if point.dealing == "longest" else ("Linear", "")
+        store = f"step.{kind}OffChipStore(tensor={self.memory}{self._port()})"
         if point.lanes == 1:
             body = [line.format(request="requests", query="queries", out="o = ", depth="") for line in lane]
             return [*said, *body, f"{store}.apply(o)"]
         lines: list[str] = []
         policy, depth, asked = '"free"', 1, "2"
-        if point.dealing != "dynamic":
+        if point.dealing not in FREE:
             policy = '"round_robin"'
             asked = f"{count} // {point.lanes}" if point.dealing == "coarse" else f"-(-{count} // {point.lanes})"
         if point.dealing == "coarse":
             lines.append(f"requests = step.Reshape(S={asked}, L=[0]).apply(requests)")
             lines.append(f"queries = step.Reshape(S={asked}, L=[0]).apply(queries)")
-        room = str(depth) if point.dealing == "dynamic" else asked
+        room = str(depth) if point.dealing in FREE else asked
         lines += [
             f"lanes, lane_of = step.Parallelize(N={point.lanes}, policy={policy}, depth={room}).apply(queries)",
             f"s0, s1 = step.Copy(depth={count}).apply(lane_of)",
@@ -282,7 +308,8 @@ class _Writing:
         for line in lane:
             text = line.format(request="dealt[i]", query="lanes[i]", out="outs.append(", depth=f", depth={count}")
             lines.append(f"    {text}{')' if line.startswith('{out}') else ''}")
-        lines.append(f"{store}.apply(step.Reassemble(onehot=True).apply((outs, s1)))")
+        results = "step.Reassemble(onehot=True).apply((outs, s1))"
+        lines.append(f"{store}.apply({f'({places}, {results})' if places else results})")
         return lines
 
     def _said(self, node: Node) -> list[str]:

@@ -1,12 +1,12 @@
 """The best program of attention over caches of different lengths: tiles, lanes and dealing, searched on drawn lengths.
 
-As for regular functions: the closed form ranks all points, the fluid engine times the best of each way of dealing, the
-exact engine the best of those. So dynamic lanes are taken where, and only where, they are faster.
+The closed form deals the lengths out as a run would, so it ranks all points within a few per cent, and the exact engine
+times the best of each way of dealing. So dynamic lanes are taken where, and only where, they are faster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,13 +14,13 @@ from stepagents.schedules.costs import CAPACITY, ScheduleCosts
 from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.ragged.attention import RaggedAttention, ragged_attention
+from stepagents.schedules.ragged.estimate import TilePace, lane_cycles
 from stepagents.schedules.ragged.lanes import Dealing, LanePoint, LaneWriter
 from stepagents.schedules.ragged.trace import drawn_lengths, routes_of, tiles_of
 from stepagents.schedules.search import ScheduleOptions, TiledLowering, refused
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.routes import ProgramRoutes
 from stepcore.cycles.timed import time_program
-from stepcore.jobdata.choices import TimingEngine
 from stepcore.records import Record
 from stepcore.text.wording import times_text
 from stepcore.timing.hardware import Hardware
@@ -28,13 +28,11 @@ from stepcore.timing.hardware import Hardware
 if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction
 
-DEALINGS: Final[tuple[Dealing, ...]] = ("coarse", "interleaved", "dynamic")
+DEALINGS: Final[tuple[Dealing, ...]] = ("coarse", "interleaved", "dynamic", "longest")
 _SEED: Final = 0
-_LANES: Final = (1, 2, 4, 8, 16, 32)
+LANES: Final = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _ROWS: Final = (8, 16, 32, 64, 128, 256, 512)
 _MOST_TILES: Final = 1 << 12  # of all caches together, where larger ones do: each is timed
-_FLUID: Final = 2  # points of each way of dealing that the fluid engine times
-_EXACT: Final = 1
 _STEPS: Final = 20_000_000  # of units, in one timing
 _ALONE: Final = 20  # cycles until a burst is back
 
@@ -43,7 +41,8 @@ class RaggedOptions(Record):
     """The chip, the bytes that may be kept on it, how many programs are wanted, and what is searched.
 
     ``lengths`` are those of the requests to search with, drawn where there are none. ``dispatch`` are the bursts per
-    cycle of a port; where it is None, all ports together may use the memory's peak.
+    cycle of a port; where it is None, all ports together may use the memory's peak. ``exact`` points of each way of
+    dealing are timed.
     """
 
     chip: Hardware
@@ -51,15 +50,18 @@ class RaggedOptions(Record):
     wanted: int = 1
     lengths: tuple[int, ...] = ()
     dealings: tuple[Dealing, ...] = DEALINGS
-    lanes: tuple[int, ...] = _LANES
+    lanes: tuple[int, ...] = LANES
+    rows: tuple[int, ...] = _ROWS
     dispatch: int | None = None
+    exact: int = 1
 
 
 class TimedPoint(Record):
-    """A point with its program, its cycles by the last engine that timed it, and its bytes on chip."""
+    """A point with its program, its cycles in closed form (``estimate``) and by the exact engine, and bytes on chip."""
 
     point: LanePoint
     program: Tiled
+    estimate: int
     cycles: int
     on_chip: int | None = None
 
@@ -131,8 +133,7 @@ class RaggedSearch:
                     ranked.append((self._estimate(point, program.costs), len(ranked), point, program))
             ranked.sort(key=lambda item: item[:2])
             tell(self.tried)
-            fluid = self._timed((item[2:] for item in ranked), "fluid", _FLUID)
-            exact = self._timed(((each.point, each.program) for each in fluid), "exact", _EXACT)
+            exact = self._timed(ranked)
             if exact:
                 found[dealing] = exact
         if not found:
@@ -148,7 +149,7 @@ class RaggedSearch:
 
     def _rows(self) -> list[int]:
         """Return the rows that a tile may have."""
-        fitting = [rows for rows in _ROWS if self._writer.most % rows == 0] or [1]
+        fitting = [rows for rows in self._options.rows if self._writer.most % rows == 0] or [1]
         return [rows for rows in fitting if sum(self._tiles(rows)) <= _MOST_TILES] or fitting[-1:]
 
     def _tiles(self, rows: int) -> list[int]:
@@ -161,51 +162,38 @@ class RaggedSearch:
         return program if dispatch is None else self._writer.written(replace(point, dispatch=dispatch), chip, total)
 
     def _estimate(self, point: LanePoint, costs: ScheduleCosts) -> int:
-        """Return about how many cycles a point takes: those of the lane with most tiles, or of the memory."""
+        """Return about how many cycles a point takes on the lengths that are searched with."""
         chip = self._options.chip
         dispatch = point.dispatch or costs.dispatch(chip) or chip.memory.dispatch
-        tiles = self._tiles(point.rows)
-        each = [load.bursts / dispatch + _ALONE for load in costs.loads[:2]]
+        caches = costs.loads[:2]
+        stages = [load.bursts / dispatch + _ALONE for load in caches]
         for unit, speed in zip(costs.units, costs.speeds(), strict=True):
-            each.append(max(unit.flops / speed, sum(unit.reads) / chip.onchip.bandwidth))
-        moved = sum(load.bursts for load in costs.loads[:2]) * sum(tiles)
+            stages.append(max(unit.flops / speed, sum(unit.reads) / chip.onchip.bandwidth))
         peak = chip.memory.channels / chip.memory.interval
-        return round(max(busiest(point.dealing, tiles, point.lanes) * max(each), moved / peak) + sum(each))
+        query = costs.loads[-1].bursts / dispatch + _ALONE
+        pace = TilePace(max(stages), sum(load.bursts for load in caches) / peak, query)
+        return round(lane_cycles(point.dealing, self._tiles(point.rows), point.lanes, pace) + sum(stages))
 
     def _routes(self, point: LanePoint, program: Tiled) -> ProgramRoutes:
         if point not in self._known:
             self._known[point] = routes_of(program, self._plan, self.lengths)
         return self._known[point]
 
-    def _timed(self, items: Iterable[tuple[LanePoint, Tiled]], engine: TimingEngine, count: int) -> list[TimedPoint]:
-        """Return the first ``count`` points that run and fit, with their cycles, the fewest first."""
+    def _timed(self, items: Iterable[tuple[int, int, LanePoint, Tiled]]) -> list[TimedPoint]:
+        """Return the first points that run and fit, with their cycles, the fewest first."""
         found: list[TimedPoint] = []
-        for point, program in items:
-            if len(found) == count:
+        for estimate, _, point, program in items:
+            if len(found) == self._options.exact:
                 break
             try:
                 routes = self._routes(point, program)
-                timed = time_program(program.checked, self._options.chip, engine, _STEPS, routes=routes)
+                timed = time_program(program.checked, self._options.chip, budget=_STEPS, routes=routes)
             except (NotTimed, NoSchedule):
                 continue
             if timed.cycles is None:
                 continue
-            kept = timed.on_chip if engine == "exact" else None
-            if kept is not None and kept > self._options.capacity:
+            if timed.on_chip is not None and timed.on_chip > self._options.capacity:
                 continue
             program.cycles = timed.cycles
-            found.append(TimedPoint(point, program, timed.cycles, kept))
+            found.append(TimedPoint(point, program, estimate, timed.cycles, timed.on_chip))
         return sorted(found, key=lambda each: each.cycles)
-
-
-def busiest(dealing: Dealing, tiles: Sequence[int], lanes: int) -> int:
-    """Return the tiles of the lane that has most of them; a free lane is the one that has least to do."""
-    work = [0] * lanes
-    block = -(-len(tiles) // lanes)
-    for number, count in enumerate(tiles):
-        if dealing == "dynamic":
-            lane = min(range(lanes), key=work.__getitem__)
-        else:
-            lane = number // block if dealing == "coarse" else number % lanes
-        work[lane] += count
-    return max(work)
