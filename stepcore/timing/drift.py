@@ -15,7 +15,6 @@ requests. All that is counted relative to them has to be the same, but for round
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
@@ -23,7 +22,7 @@ from typing import Any, Final
 from stepcore.timing import units as inner
 from stepcore.timing.linear import UNBOUNDED, Horizon, NotLinear, Number, grown, linear, sum_of
 from stepcore.timing.memory import Memory
-from stepcore.timing.rows import Rows, vars_of
+from stepcore.timing.rows import Rows
 
 MOST_SLOTS: Final = 4096  # of all FIFOs together
 
@@ -79,13 +78,9 @@ class DriftingPeriod:
     @classmethod
     def plain(cls, rows: Rows, memory: Memory, now: Moment, passed: list[int]) -> DriftingPeriod:
         """Return a period of whole numbers, in which so many tokens are put."""
-        twin, shadow = copy(rows), copy(memory)
-        for name, row in vars_of(rows):
-            setattr(twin, name, list(row))
+        twin, shadow = rows.frozen(), memory.frozen()
         units = len(rows.clock)
         twin.starved, twin.blocked, twin.worked, twin.waited = ([0] * units for _ in range(4))
-        shadow.free, shadow.recent = list(memory.free), [list(starts) for starts in memory.recent]
-        shadow.pending = [copy(tile) for tile in memory.pending]
         shadow.placed = 0
         return cls(now, [], passed, twin, shadow)
 

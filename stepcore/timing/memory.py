@@ -7,14 +7,17 @@ Between two changes of the set of ports that dispatch, all bursts are placed at 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final
 
 from stepcore.timing.hardware import Hardware
 from stepcore.timing.windows import MOST_SPOTS, place_window, spots
 
-_AT_ONCE: Final = 48  # bursts from which on a window is cheaper than one burst after the other
+_AT_ONCE: Final = 12  # bursts from which on a window is cheaper than one burst after the other
 _IN_TURN: Final = 1 << 16  # bursts that are placed one after the other in one go, where windows do not come round
+_PORT: Final = attrgetter("port")
 
 
 @dataclass(slots=True)
@@ -48,6 +51,13 @@ class Memory:
         memory = self.hardware.memory
         self.held = memory.outstanding if memory.outstanding * memory.interval < memory.answer else 0
 
+    def frozen(self) -> Memory:
+        """Return the state as it stands now: requests and windows to come do not change it."""
+        twin = copy(self)
+        twin.free, twin.recent = list(self.free), [list(starts) for starts in self.recent]
+        twin.pending = [MemoryTile(t.unit, t.port, t.cycle, t.bursts, t.answer) for t in self.pending]
+        return twin
+
     def ask(self, unit: int, port: int, cycle: int, bursts: int) -> None:
         """Take a request in, whose first bursts are dispatched in ``cycle``."""
         self.pending.append(MemoryTile(unit, port, cycle, bursts))
@@ -59,25 +69,53 @@ class Memory:
 
     def advance(self, until: int | None = None) -> list[MemoryTile]:
         """Place one window, that ends before the cycle ``until``; return the tiles whose last answer is known now."""
-        start = min(tile.cycle for tile in self.pending)
-        active = sorted((tile for tile in self.pending if tile.cycle == start), key=lambda tile: tile.port)
-        rates = [min(self.rate(tile.port), tile.bursts) for tile in active]
-        later = min((tile.cycle for tile in self.pending if tile.cycle > start), default=None)
-        length = 1
-        if all(rate == self.rate(tile.port) for tile, rate in zip(active, rates, strict=True)):
-            length = min(tile.bursts // rate for tile, rate in zip(active, rates, strict=True))
-            for end in (later, until):
-                if end is not None:
-                    length = min(length, end - start)
-            if not self._comes_round(sum(rates)):
-                length = min(length, max(_IN_TURN // sum(rates), 1))
-        self._place(start, length, active, rates)
+        start, end, active = self._dispatching(until)
+        length, rates = -1, []
+        for tile in active:
+            rate = self.rate(tile.port)
+            if tile.bursts < rate:
+                rate, length = tile.bursts, 1
+            elif length != 1:
+                rounds = tile.bursts // rate
+                length = rounds if length < 0 or rounds < length else length
+            rates.append(rate)
+        if end is not None and length != 1 and end - start < length:
+            length = end - start
+        total = sum(rates)
+        comes_round = self._comes_round(total)
+        if not comes_round and length > (most := max(_IN_TURN // total, 1)):
+            length = most
+        self.placed += total * length
+        if comes_round and total * length >= _AT_ONCE:
+            self._window(start, length, active, rates)
+        else:
+            self.work += total * length
+            for cycle in range(length):
+                self._cycle(start + cycle, active, rates)
+        done = []
         for tile, rate in zip(active, rates, strict=True):
             tile.bursts -= rate * length
             tile.cycle = start + length
-        done = [tile for tile in active if not tile.bursts]
-        self.pending = [tile for tile in self.pending if tile.bursts]
+            if not tile.bursts:
+                done.append(tile)
+        if done:
+            self.pending = [tile for tile in self.pending if tile.bursts]
         return done
+
+    def _dispatching(self, until: int | None) -> tuple[int, int | None, list[MemoryTile]]:
+        """Return the first cycle of the next window, the one before which it ends, and the tiles in order of ports."""
+        start, end = self.pending[0].cycle, until
+        for tile in self.pending:
+            start = min(start, tile.cycle)
+        active = []
+        for tile in self.pending:
+            if tile.cycle == start:
+                active.append(tile)
+            elif end is None or tile.cycle < end:
+                end = tile.cycle
+        if len(active) > 1:
+            active.sort(key=_PORT)
+        return start, end, active
 
     def state(self, base: int) -> tuple[object, ...]:
         """Return what decides all later answers but :meth:`free_from`, relative to the cycle ``base``.
@@ -115,16 +153,6 @@ class Memory:
     def rate(self, port: int) -> int:
         """Return how many bursts a port dispatches in a cycle."""
         return self.dispatch.get(port, self.hardware.memory.dispatch)
-
-    def _place(self, start: int, length: int, active: list[MemoryTile], rates: list[int]) -> None:
-        total = sum(rates)
-        self.placed += total * length
-        if total * length < _AT_ONCE or not self._comes_round(total):
-            self.work += total * length
-            for cycle in range(length):
-                self._cycle(start + cycle, active, rates)
-            return
-        self._window(start, length, active, rates)
 
     def _window(self, start: int, length: int, active: list[MemoryTile], rates: list[int]) -> None:
         memory = self.hardware.memory

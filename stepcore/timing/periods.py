@@ -16,18 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from stepcore.timing import units as inner
-from stepcore.timing.drift import MOST_SLOTS, DriftingPeriod, Moment, moment_of, moves_on, put_times
+from stepcore.timing.drift import MOST_SLOTS, DriftingPeriod, Moment, put_times
 from stepcore.timing.falling import Falling, falling, may_fall
 from stepcore.timing.memory import Memory
 from stepcore.timing.recorder import BLOCKED, MEMORY, STARVED, WORKED, RunRecorder, StretchTotals
 from stepcore.timing.rows import Rows
 from stepcore.timing.search_budget import REQUEST, SearchBudget
-from stepcore.timing.states import NO_MOMENT, RowEnd, RowEnds, RunState, StateSearch, channel_times
+from stepcore.timing.states import Look, RowEnd, RowEnds, RunState, StateSearch, drift_on
 
 DEAF: Final = 40_000  # steps at the start of a run in which no rounds are looked at where memory is used
+_COPIES: Final = 3  # of the cost of a look, which it costs to copy the run
 _GLANCE: Final = 8  # of the cost of a look, which a comparison costs that finds tokens elsewhere
 _LEVELS: Final = 6  # periods inside each other that are looked for
 _ENTRIES: Final = 256  # of a state, that are remembered for nothing; each further four cost a step of the run
@@ -95,8 +97,9 @@ class Periods:
 
     def _memory_moves(self) -> None:
         self.moved = self.rows.total[1]
-        for search in self.within:
-            search.clear()
+        if self.within[0].saved is not None:  # the coarser ones have what this one skipped to
+            for search in self.within:
+                search.clear()
 
     def _recurs(self, levels: list[StateSearch]) -> int:
         """Look for this state on each level, from the finest one on, as long as it recurs; return how many periods."""
@@ -123,24 +126,36 @@ class Periods:
         Rows in which something was skipped, or of which only channels of memory grow, are not tried as ones that
         drift: the other searches have to run less for it. Returns how many periods were skipped.
         """
-        place, held, now = list(self.rows.place), self._held(), self._capture(within=False)
-        for state in ends.alike(place, held):
-            if state.channels == now.channels and self._stands_alike(state):
-                times = self._repeats(state, now)
-                if times > 0 and self._saves(state, now, times):
-                    self._skip(state, now, times)
-                    self._begin_anew()
-                    return times
-        moment = moment_of(self.rows, self.memory) if self._may_drift(now) else NO_MOMENT
-        end = RowEnd(place, held, now, moment, self.skipped)
-        before, times = ends.drifting(end), 0
-        if before and self._left(before.state, now) >= _WORTH and not self._moved_alike(before.state, now):
-            times = self._drift(before.moment, moment, now)
+        end = RowEnd(self._look(within=False), self._held(), self.skipped)
+        now, times = end.look, 0
+        for look in ends.alike(end):
+            if self._stands_alike(look, now) and look.state.channels == now.state.channels:
+                times = self._comes_again(look, now)
+            if times:
+                break
+        else:
+            before = ends.drifting(end)
+            if before is not None and self._worth_drifting(before.state, now.state):
+                times = self._drift(before.moment, now)
         if times:
             self._begin_anew()
         else:
             ends.seen.append(end)
         return times
+
+    def _worth_drifting(self, before: RunState, now: RunState) -> bool:
+        return self._left(before, now) >= _WORTH and not self._moved_alike(before, now)
+
+    def _comes_again(self, before: Look, now: Look) -> int:
+        """Skip where ``now`` is what ``before`` was, if it is worth it; return how many periods were skipped."""
+        if not self._stands_alike(before, now):
+            return 0
+        states = self._state(before), self._state(now)
+        times = self._repeats(*states)
+        if times > 0 and (now.within or self._saves(*states, times)):
+            self._skip(*states, times)
+            return times
+        return 0
 
     def _begin_anew(self) -> None:
         self.row_ends.seen.clear()
@@ -156,30 +171,22 @@ class Periods:
 
         Returns how many periods were skipped.
         """
-        rows, now = self.rows, None
         budget = self._budget(search.within)
         budget.spent += budget.look // _GLANCE
-        held = self._held()
-        if search.saved is not None and search.place == rows.place and search.held == held:
-            if self._stands_alike(search.saved):
-                now = self._capture(within=search.within)
-                times = self._repeats(search.saved, now)
-                if times > 0 and (search.within or self._saves(search.saved, now, times)):
-                    self._skip(search.saved, now, times)
-                    return times
-            if not search.within:
-                now = now or self._capture(within=False)
-                times = self._drifted(search, search.saved, now)
+        held = now = None
+        if search.saved is not None and search.saved.place == self.rows.place:
+            held = self._held()
+            if search.held == held:
+                now = self._look(within=search.within)
+                times = self._comes_again(search.saved, now) or self._drifted(search, search.saved, now)
                 if times:
                     return times
         search.since += 1
         if search.since >= search.power:
-            search.saved = now or self._capture(within=search.within)
-            search.place, search.held = list(rows.place), held
+            search.saved = now or self._look(within=search.within)
+            search.held = held or self._held()
             search.power, search.since = search.power * 2, 0
-            if not search.within:
-                may = self._may_drift(search.saved)
-                search.moments = {0: moment_of(self.rows, self.memory)} if may else {}
+            search.looks.clear()
         return 0
 
     def _saves(self, before: RunState, now: RunState, times: int) -> bool:
@@ -187,16 +194,15 @@ class Periods:
         passed = sum(now.counts[_PUT])
         return (passed - sum(before.counts[_PUT])) * times > min(passed // 8, _FEW)
 
-    def _drifted(self, search: StateSearch, saved: RunState, now: RunState) -> int:
+    def _drifted(self, search: StateSearch, saved: Look, now: Look) -> int:
         """Look whether times grew alike from the state that is saved to one between and to this one; if so, skip."""
-        if not self._may_drift(now) or self._left(saved, now) < _WORTH or len(search.moments) > _MOMENTS:
+        if not (saved.may_drift and now.may_drift) or len(search.looks) > _MOMENTS:
             return 0
         distance = search.since + 1
-        first, moment = search.moments.get(0), moment_of(self.rows, self.memory)
-        half = search.moments.get(distance // 2) if distance % 2 == 0 else None
-        if first is not None and half is not None and moves_on(first, half, moment):
-            return self._drift(half, moment, now)
-        search.moments[distance] = moment
+        half = search.looks.get(distance // 2) if distance % 2 == 0 else None
+        if half is not None and drift_on(saved, half, now) and self._left(saved.state, now.state) >= _WORTH:
+            return self._drift(half.moment, now)
+        search.looks[distance] = now
         return 0
 
     def _go_by_windows(self) -> None:
@@ -208,12 +214,12 @@ class Periods:
         """Return the steps that running a period may take, each of which costs ``dearer`` times one of the run."""
         return min(_LONGEST * sum(passed), max(self.budget.rest(self.left), 0) // dearer)
 
-    def _may_drift(self, now: RunState) -> bool:
-        return sum(now.counts[_PUT]) >= self.paused and len(self.rows.visible) <= MOST_SLOTS
+    def _may_drift(self) -> bool:
+        return sum(self.rows.put) >= self.paused and len(self.rows.visible) <= MOST_SLOTS
 
-    def _drift(self, before: Moment, moment: Moment, now: RunState) -> int:
+    def _drift(self, before: Moment, look: Look) -> int:
         """Take the periods at once that are like the one from ``before`` to this state, but for linear times."""
-        rows, memory = self.rows, self.memory
+        rows, memory, moment, now = self.rows, self.memory, look.moment, look.state
         self._go_by_windows()
         period, times = DriftingPeriod.begin(rows, memory, before, moment), 0
         then = period.rows
@@ -250,32 +256,31 @@ class Periods:
         rows, base = self.rows, self.memory.next_cycle
         return rows.clock[rows.queued()[-1]] if within or base < 0 else base  # the unit whose loop came round
 
-    def _stands_alike(self, before: RunState) -> bool:
+    def _stands_alike(self, before: Look, now: Look) -> bool:
         """Return whether each clock is where it was, or as much later as all others: without that nothing recurs."""
-        later = self._base(within=before.within) - before.base
-        return all(new - old in (0, later) for old, new in zip(before.clock, self.rows.clock, strict=True))
+        later = now.base - before.base
+        return all(new in (old, old + later) for old, new in zip(before.clock, now.clock, strict=True))
 
-    def _capture(self, *, within: bool) -> RunState:
-        rows, memory = self.rows, self.memory
-        base = self._base(within=within)
-        seen, free = channel_times(rows, base)
+    def _look(self, *, within: bool) -> Look:
+        """Return the run as it stands; what costs more than to remember it is what it is compared by."""
         budget = self._budget(within)
+        budget.spent += budget.look // _COPIES
+        mark = None if self.recorder is None else self.recorder.mark()
+        may_drift = not within and self._may_drift()
+        base = self._base(within=within)
+        look = Look(self.rows, self.memory, base, left=self.left, mark=mark, within=within, may_drift=may_drift)
+        if len(self.rows.visible) > MOST_SLOTS:
+            self._state(look)
+        return look
+
+    def _state(self, look: Look) -> RunState:
+        budget, state = self._budget(look.within), look.state
         budget.spent += budget.look
-        entries = sum(map(len, seen)) + sum(map(len, free)) + sum(map(len, memory.recent))
+        entries = sum(map(len, chain(state.seen, state.free, self.memory.recent)))
         more = max(entries - _ENTRIES, 0) // 4
         self.work += more
         budget.spent += more
-        fixed = (
-            tuple(rows.tops), tuple(rows.waits), tuple(rows.code.cursor), tuple(rows.closed),
-            within or not memory.pending or memory.state(base), sorted(rows.queued()),
-        )  # fmt: skip
-        counts = [rows.starved, rows.blocked, rows.worked, rows.waited, rows.put, [memory.placed]]
-        mark = None if self.recorder is None else self.recorder.mark()
-        return RunState(
-            base, fixed, list(rows.clock), list(rows.taken), seen, free,
-            list(rows.rounds), list(rows.entered), [list(count) for count in counts], mark, self.left, within,
-            memory.free_from(base) if memory.pending and not within else [],
-        )  # fmt: skip
+        return state
 
     def _open_loops(self) -> Iterator[int]:
         """Yield the places, in the rows of rounds, of the loops that units are in."""
@@ -295,7 +300,7 @@ class Periods:
         """Return whether what lay between two states follows again although channels of memory are free sooner."""
         if self.memory.held or not may_fall(before.channels, now.channels):
             return False
-        if not self._may_drift(now) or self._left(before, now) < _WORTH:
+        if not self._may_drift() or self._left(before, now) < _WORTH:
             return False
         self._go_by_windows()
         passed = [new - old for old, new in zip(before.counts[_PUT], now.counts[_PUT], strict=True)]

@@ -82,6 +82,7 @@ class Rows:
         self.is_regular = not self.code.tables
         self.may_recur = self.is_regular and sum(traffic.tokens) >= FEW_TOKENS
         self.pauses, self.goes = inner.NEVER, False
+        self.listed = tuple(name for name, _row in vars_of(self))
         if compile_it and self.is_regular:
             if memory is not None and not memory.held and self._most_bursts() <= FEW_REGULAR:
                 self._follow(memory, ports)
@@ -130,6 +131,14 @@ class Rows:
             for name, row in vars_of(holder):
                 setattr(holder, name, np.asarray(row, dtype=np.int64))
         self._run = compiled
+
+    def frozen(self) -> Rows:
+        """Return the state as it stands now: a run does not change it."""
+        twin = object.__new__(Rows)
+        twin.__dict__.update(self.__dict__)
+        for name in self.listed:
+            twin.__dict__[name] = self.__dict__[name][:]
+        return twin
 
     def record(self, recorder: RunRecorder) -> None:
         """Let ``recorder`` see the rows that grow."""

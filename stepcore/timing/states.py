@@ -1,5 +1,8 @@
 """What a search for periods remembers: states of a run, one at powers of two or those at the last ends of rows.
 
+What is remembered is a copy of the run as it stands; only where clocks say that it may recur, or drift, is it made
+what is compared.
+
 Rows are the rounds of the loop that has the fewest, of those in no other: what lies between two of their ends is often
 a period of all units, and there are so few of them that each is compared with all of the last.
 """
@@ -9,18 +12,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from stepcore.timing import units as inner
-from stepcore.timing.drift import Moment, moves_on
+from stepcore.timing.drift import MOST_SLOTS, Moment, moment_of, moves_on
+from stepcore.timing.memory import Memory
 from stepcore.timing.recorder import Mark
 from stepcore.timing.rows import Rows
 
 _MOST: Final = 32  # ends of rows that are remembered: the longest period
 _LOOKS: Final = 96  # ends of rows of a run that are looked at: each is remembered, which costs more than a comparison
 _DRIFTING: Final = 2  # rows of a period that drifts, at most
-NO_MOMENT: Final = Moment((), [], [])  # where nothing may drift
 
 
 @dataclass(slots=True)
@@ -42,32 +45,63 @@ class RunState:
     channels: list[int]  # of memory, relative: when they are free
 
 
+class Look:
+    """A run as it stood: ``base`` is the time that all others are relative to, ``held`` the tokens in each channel.
+
+    Of one whose channels have more than ``MOST_SLOTS`` nothing is copied: its ``state`` is asked for at once.
+    ``left`` are the steps of the run that were left, ``within`` says that memory did nothing for a while, ``may_drift``
+    that this may be part of a period that drifts.
+    """
+
+    def __init__(
+        self, rows: Rows, memory: Memory, base: int, *, left: int, mark: Mark | None, within: bool, may_drift: bool
+    ) -> None:
+        self.base, self.left, self.mark, self.within, self.may_drift = base, left, mark, within, may_drift
+        self.place, self.clock = list(rows.place), list(rows.clock)
+        self._run = (rows.frozen(), memory.frozen()) if len(rows.visible) <= MOST_SLOTS else (rows, memory)
+
+    @cached_property
+    def state(self) -> RunState:
+        """What has to be the same where this recurs."""
+        return state_of(self, *self._run)
+
+    @cached_property
+    def moment(self) -> Moment:
+        """What has to grow alike where this drifts."""
+        return moment_of(*self._run)
+
+
+def drift_on(first: Look, second: Look, third: Look) -> bool:
+    """Return whether times grew from the second state to the third as they did from the first to the second."""
+    if not (first.may_drift and second.may_drift and third.may_drift):
+        return False
+    clocks = zip(first.clock, second.clock, third.clock, strict=True)
+    return all(b - a == c - b for a, b, c in clocks) and moves_on(first.moment, second.moment, third.moment)
+
+
 @dataclass(slots=True)
 class StateSearch:
     """A search of one level: the state that is saved, and how many were looked at since; see Brent's method."""
 
-    saved: RunState | None = None
-    place: list[int] | None = None
+    saved: Look | None = None
     held: list[int] | None = None  # tokens in each channel
     within: bool = False  # a time in which memory does nothing
     power: int = 1
     since: int = 0
-    moments: dict[int, Moment] = field(default_factory=dict)  # by their distance from what is saved, which is 0
+    looks: dict[int, Look] = field(default_factory=dict)  # by their distance from what is saved, which is 0
 
     def clear(self) -> None:
         """Forget all."""
         self.saved, self.power, self.since = None, 1, 0
-        self.moments.clear()
+        self.looks.clear()
 
 
 @dataclass(slots=True)
 class RowEnd:
-    """A state at the end of a row: places of units, tokens in each channel, and all times where it may drift."""
+    """The state at the end of a row, and the tokens in each channel."""
 
-    place: list[int]
+    look: Look
     held: list[int]
-    state: RunState
-    moment: Moment
     skipped: int  # periods of the run so far
 
 
@@ -90,21 +124,34 @@ class RowEnds:
         self.looks += 1
         return True
 
-    def alike(self, place: list[int], held: list[int]) -> Iterator[RunState]:
+    def alike(self, now: RowEnd) -> Iterator[Look]:
         """Yield the states, the last first, in which units are where they are and as many tokens in each channel."""
         for end in reversed(self.seen):
-            if end.place == place and end.held == held:
-                yield end.state
+            if end.look.place == now.look.place and end.held == now.held:
+                yield end.look
 
-    def drifting(self, now: RowEnd) -> RowEnd | None:
+    def drifting(self, now: RowEnd) -> Look | None:
         """Return the end of a row since which all times grew as they did for as many rows before it."""
         for back in range(1, min(_DRIFTING, len(self.seen) // 2) + 1):
             first, half = self.seen[-2 * back], self.seen[-back]
-            if NO_MOMENT in (first.moment, half.moment, now.moment) or half.skipped != now.skipped:
-                continue
-            if moves_on(first.moment, half.moment, now.moment):
-                return half
+            if half.skipped == now.skipped and drift_on(first.look, half.look, now.look):
+                return half.look
         return None
+
+
+def state_of(look: Look, rows: Rows, memory: Memory) -> RunState:
+    """Return what of a run that stands as ``look`` has it has to be the same where it recurs."""
+    seen, free = channel_times(rows, look.base)
+    fixed = (
+        tuple(rows.tops), tuple(rows.waits), tuple(rows.code.cursor), tuple(rows.closed),
+        look.within or not memory.pending or memory.state(look.base), sorted(rows.queued()),
+    )  # fmt: skip
+    counts = [rows.starved, rows.blocked, rows.worked, rows.waited, rows.put, [memory.placed]]
+    return RunState(
+        look.base, fixed, look.clock, list(rows.taken), seen, free, list(rows.rounds), list(rows.entered),
+        [list(count) for count in counts], look.mark, look.left, look.within,
+        memory.free_from(look.base) if memory.pending and not look.within else [],
+    )  # fmt: skip
 
 
 def channel_times(rows: Rows, base: int) -> tuple[list[list[int]], list[list[int]]]:

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from math import gcd
-from typing import Final
+from typing import Final, NamedTuple
 
 from stepcore.timing.hardware import OffChip
 
 MOST_SPOTS: Final = 1 << 16  # bursts of a period: beyond, bursts are placed one by one
+_FROM: Final = 2  # periods from which on the last bursts move on by the same cycles with each further one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,37 @@ class BurstPattern:
     lanes: tuple[Lane, ...]
 
 
+class LastBurst(NamedTuple):
+    """The last burst of a window in the channel ``place`` from the first on; each time grows by so much a period.
+
+    It starts ``ready`` cycles after the channel is free, and no sooner than ``arrived`` after bursts arrive first.
+    """
+
+    place: int
+    ready: int
+    ready_growth: int
+    arrived: int
+    arrived_growth: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlan:
+    """The last bursts of windows that end at one place of the period: of all tiles, and of each by itself.
+
+    Of windows of less than ``_FROM`` periods that length is the only one.
+    """
+
+    every: tuple[LastBurst, ...]
+    tiles: tuple[tuple[LastBurst, ...], ...]
+
+    def starts(self, bursts: tuple[LastBurst, ...], ready: list[int], arrival: int, periods: int) -> list[int]:
+        """Return when ``bursts`` start in a window that is so many periods longer than the least of its plan."""
+        return [
+            late if (late := ready[place] + own + periods * more) > (soon := arrival + all_ + periods * later) else soon
+            for place, own, more, all_, later in bursts
+        ]
+
+
 def place_window(
     memory: OffChip, free: list[int], turn: int, start: int, length: int, rates: tuple[int, ...]
 ) -> tuple[list[int], int]:
@@ -65,33 +97,43 @@ def place_window(
 
     Returns the last answer of each tile, and the channel that comes next; ``free`` is changed.
     """
-    pattern = pattern_of(memory.channels, memory.interval, memory.interleave == "triangular", rates)
-    interval, arrival, size = memory.interval, start + 1, memory.channels
+    size, interval = memory.channels, memory.interval
+    pattern = pattern_of(size, interval, memory.interleave == "triangular", rates)
     rounds, rest = divmod(length, pattern.period)
-    answers = [0] * len(rates)
-    for place, lane in enumerate(pattern.lanes):
+    further = rounds - _FROM if rounds > _FROM else 0
+    plan = _plan(size, interval, memory.interleave == "triangular", rates, _FROM if further else int(rounds), rest)
+    ready = free[turn:] + free[:turn]
+    starts = plan.starts(plan.every, ready, start + 1, further)
+    for burst, started in zip(plan.every, starts, strict=True):
+        free[(turn + burst.place) % size] = started + interval
+    each = [starts] if len(rates) == 1 else [plan.starts(tile, ready, start + 1, further) for tile in plan.tiles]
+    return [max(row) + memory.answer for row in each], (turn + length * pattern.advance) % size
+
+
+@lru_cache(maxsize=128)
+def _plan(channels: int, interval: int, triangular: bool, rates: tuple[int, ...], rounds: int, rest: int) -> WindowPlan:
+    """Return the last bursts of windows of ``rounds`` periods and ``rest`` cycles; of ``_FROM`` and more are alike."""
+    every: list[LastBurst] = []
+    tiles: list[list[LastBurst]] = [[] for _ in rates]
+    for place, lane in enumerate(pattern_of(channels, interval, triangular, rates).lanes):
         each = len(lane.cycles)
-        some = bisect_left(lane.cycles, rest)
-        count = rounds * each + some
-        if not count:
-            continue
-        channel = (turn + place) % size
-        ready = free[channel]
-        missing = set(lane.tiles) if len(rates) > 1 else {0}
-        for back in range(1, min(count, each) + 1):
-            burst = count - back
+        count = rounds * each + bisect_left(lane.cycles, rest)
+        missing = set(lane.tiles)
+        for burst in range(count - 1, max(count - each, 0) - 1, -1):
             tile = lane.tiles[burst % each]
-            if tile in missing:
-                started = interval * burst + max(ready, arrival + lane.reach(burst))
-                answers[tile] = max(answers[tile], started)
-                if back == 1:
-                    free[channel] = started + interval
-                missing.remove(tile)
-                if not missing:
-                    break
-    return [started + memory.answer for started in answers], (turn + length * pattern.advance) % size
+            if tile not in missing:
+                continue
+            missing.remove(tile)
+            ready = interval * burst
+            more = interval * each
+            last = LastBurst(place, ready, more, ready + lane.reach(burst), more + max(lane.growth, 0))
+            tiles[tile].append(last)
+            if burst == count - 1:
+                every.append(last)
+    return WindowPlan(tuple(every), tuple(map(tuple, tiles)))
 
 
+@lru_cache(maxsize=256)
 def spots(channels: int, triangular: bool, total: int) -> int:
     """Return how many bursts a period has."""
     return total * (channels // gcd(channels, _advance(triangular, total)))
