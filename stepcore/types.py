@@ -36,7 +36,7 @@ Shape: TypeAlias = tuple[Dim, ...]
 
 def as_shape(sizes: Iterable[Dim | int]) -> Shape:
     """Return ``sizes`` as a shape."""
-    return tuple(map(Dim.of, sizes))
+    return tuple([size if type(size) is Dim else Dim.of(size) for size in sizes])  # each type asks
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,9 @@ def _type_node(graph: Graph, node: Node, ctx: TypingContext) -> Diagnostic | Non
         return Diagnostic(error.code, _subject_span(node, error), error.message)
     except DimError as error:
         return Diagnostic("STEP211", node.op_span, f"{node.written}: {error}")
-    if problem := next(filter(None, map(too_large, types)), ""):
-        return Diagnostic("STEP221", node.op_span, f"the result of {node.written} has {problem}")
+    for stream_type in types:
+        if problem := too_large(stream_type):
+            return Diagnostic("STEP221", node.op_span, f"the result of {node.written} has {problem}")
     for index, stream_type in zip(node.outputs, types, strict=True):
         graph.streams[index].type = stream_type
     node.op = ctx.take_settled(node.op)

@@ -66,7 +66,11 @@ def outside(
     if (not found and is_plain(body, code)) or _was_clean(body, scope, strict, dialect):
         return []
     told = _Given(found)
-    clear = [each for each in body if type(each) is ast.Assign and id(each) in met and _is_clear(each, code, told)]
+    clear = [
+        each
+        for each in body
+        if (type(each) is ast.Assign or type(each) is ast.Return) and id(each) in met and _is_clear(each, code, told)
+    ]
     walk = _Walk(body, scope, fn_scope, strict, refused, dialect)
     walk.leave_out(clear)
     walk.visit()
@@ -80,10 +84,13 @@ def outside(
 
 
 # Names, whole numbers and items of a sequence in any brackets; neither calls nor arithmetic nor words between. What is
-# matched is kept (``++``), so that the time grows with the text and not with its square.
+# matched is kept (``++``), so that the time grows with the text and not with its square. A streams' place may hold an
+# application; brackets match, for the text was parsed.
 _ITEM: Final = r"[\[(]*+\w++(?:\[\d++\])?+[\])]*"
 _ITEMS: Final = rf"{_ITEM}(?:, ?{_ITEM})*,?"
-_APPLIED: Final = rf"[a-z]\w*+\.[A-Z]\w*+\((?:\w++={_ITEMS} ?)*\)\.apply\({_ITEMS}\)"
+_APPLY: Final = rf"[a-z]\w*+\.[A-Z]\w*+\((?:\w++={_ITEMS} ?)*\)\.apply\("
+_STREAM: Final = rf"(?:[\[(]|{_APPLY})*+\w++(?:\[\d++\])?+[\])]*"
+_APPLIED: Final = rf"{_APPLY}{_STREAM}(?:, ?{_STREAM})*,?\)"
 _LINE: Final = rf"[ ]*+(?:(?:{_ITEMS} = )?{_APPLIED}|return (?:{_APPLIED}|{_ITEMS}))?(?: *#.*)?"
 # A line that was matched is never matched in another way (``?>``): with two ways for a line, n lines have 2**n.
 _PLAIN: Final = re.compile(_LINE, re.ASCII)
@@ -103,7 +110,7 @@ def is_plain(body: Sequence[ast.stmt], code: Embedded) -> bool:
     return "__" not in text and _PLAIN_LINES.fullmatch(text) is not None
 
 
-def _is_clear(statement: ast.Assign, code: Embedded, told: _Given) -> bool:
+def _is_clear(statement: ast.Assign | ast.Return, code: Embedded, told: _Given) -> bool:
     """Whether a statement is a plain line of which no finding speaks, so that elaboration has evaluated all of it."""
     line = statement.lineno - 1
     if statement.end_lineno != line + 1:
@@ -204,13 +211,13 @@ class _Walk:
         self._fine: set[str] = set()  # names that may stand wherever one is read
         self.hangs_on_functions = False
 
-    def leave_out(self, clear: Sequence[ast.Assign]) -> None:
-        """Look at nothing of these assignments but the names that they bind."""
+    def leave_out(self, clear: Sequence[ast.Assign | ast.Return]) -> None:
+        """Look at nothing of these statements but the names that they bind."""
         if not clear:
             return
         skipped = set(map(id, clear))
         self._pending = [node for node in self._pending if id(node) not in skipped]
-        stored: list[ast.AST] = [target for each in clear for target in each.targets]
+        stored: list[ast.AST] = [target for each in clear if type(each) is ast.Assign for target in each.targets]
         for node in stored:  # which grows
             if type(node) is ast.Name:
                 if type(node.ctx) is ast.Store:

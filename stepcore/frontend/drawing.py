@@ -10,6 +10,7 @@ from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.literals import NoLiteral, literal_of
 from stepcore.graph.ir import Port
 from stepcore.open_types.drawn import DrawnSize, draw_faults, drawn_size, named_sizes
+from stepcore.sizes.dim import OPEN
 from stepcore.text.wording import clipped
 
 _WRITE: Final = 'write sizes={"?L": (0, 64), "~L": [3, 1, 2]}: bounds, or all values'
@@ -28,16 +29,16 @@ def drawn_sizes(
         return ()
     drawn: dict[str, DrawnSize] = {}
     places: dict[str, ast.expr] = {}
-    bare = {name[1:]: name for name in named_sizes((port.name, port.type) for port in inputs)}
     for key, value in zip(node.keys, node.values, strict=True) if node is not None else ():
         name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
         places.setdefault(name, key or value)
         try:
             if name in drawn:
                 raise ValueError(f"{name} is given twice")
-            if name in bare:
-                places.setdefault(bare[name], key or value)
-                raise ValueError(f'the key of {bare[name]} is written with its mark, "{bare[name]}", not {name!r}')
+            marked = _marked(name, inputs)
+            if marked:
+                places.setdefault(marked, key or value)
+                raise ValueError(f'the key of {marked} is written with its mark, "{marked}", not {name!r}')
             drawn[name] = _drawn(name, value)
         except ValueError as error:
             el.report("STEP907", key or value, str(error), _WRITE)
@@ -49,6 +50,14 @@ def drawn_sizes(
             way_out = f'write sizes={{"{fault.name}": (0, 64)}}' if fault.is_missing else ""
             el.report(fault.code, spans[fault.port], fault.message, way_out)
     return tuple(drawn.values())
+
+
+def _marked(name: str, inputs: Sequence[Port]) -> str:
+    """Return the size of an input that is called ``name`` without its mark; empty where there is none."""
+    if name[:1] in OPEN:
+        return ""
+    known = named_sizes((port.name, port.type) for port in inputs)
+    return next((each for each in reversed(known) if each[1:] == name), "")
 
 
 def _drawn(name: str, node: ast.expr) -> DrawnSize:

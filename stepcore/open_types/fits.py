@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from stepcore.sizes.dim import OPEN, Dim, Facts
 from stepcore.sizes.kinds import kind_of
@@ -19,13 +20,20 @@ class Fitting(Facts):
     def __init__(self, facts: Facts, inputs: Iterable[StreamType]) -> None:
         super().__init__()
         self.absorb(facts)
-        sizes = (size for stream in inputs for shape in tensor_shapes(stream) for size in shape)
-        self._taken = frozenset(name for size in sizes for name in size.symbols())
+        self._inputs = tuple(inputs)
         self._stands_for: dict[str, Dim] = {}
+
+    @cached_property
+    def _taken(self) -> frozenset[str]:
+        """The names of the inputs."""
+        sizes = (size for stream in self._inputs for shape in tensor_shapes(stream) for size in shape)
+        return frozenset(name for size in sizes for name in size.symbols())
 
     def equal(self, left: Dim, right: Dim) -> bool:
         """Return whether the declared size ``left`` fits ``right``; a name may then stand for it from now on."""
-        if super().equal(left, right) or super().equal(left.substitute(self._stands_for.get), right):
+        if super().equal(left, right):
+            return True
+        if self._stands_for and super().equal(left.substitute(self._stands_for.get), right):
             return True
         name = str(left)
         if name[0] not in OPEN or not left.is_symbol or name in self._taken or name in self._stands_for:

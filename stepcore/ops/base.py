@@ -293,8 +293,9 @@ class TypingContext:
 
     def bound(self, size: Dim) -> int | None:
         """Return the integer that ``size`` is under the bindings, or None while a symbol is open."""
-        if size.constant is not None:
-            return size.constant
+        number = size.constant
+        if number is not None:
+            return number
         if not size.symbols() <= self.bindings.keys():
             return None
         try:

@@ -191,13 +191,20 @@ def affine(
 def _need_inside(
     operator: str, shape: Shape, stride: Shape, base: Dim | None, memory: Shape, what: str, ctx: TypingContext
 ) -> None:
-    sizes, steps = [ctx.bound(size) for size in shape], [ctx.bound(step) for step in stride]
     start, count = 0 if base is None else ctx.bound(base), ctx.bound(product(memory))
-    if None in sizes or None in steps or start is None or count is None:
+    if start is None or count is None:
         return  # looked at when they are bound
-    reach = [size for size in sizes if size is not None], [step for step in steps if step is not None]
-    place = f"{what} of {shape_text(memory)}"
-    need_inside(operator, lowest(start, *reach), highest(start, *reach), count, place, _changed_by(base))
+    first = last = start
+    for size, step in zip(map(ctx.bound, shape), map(ctx.bound, stride), strict=True):
+        if size is None or step is None:
+            return
+        reach = (size - 1) * step
+        if reach < 0:
+            first += reach
+        else:
+            last += reach
+    if first < 0 or last >= count:
+        need_inside(operator, first, last, count, f"{what} of {shape_text(memory)}", _changed_by(base))
 
 
 def _changed_by(base: Dim | int | None) -> str:

@@ -259,7 +259,7 @@ class Dim:
         return result
 
     def __add__(self, other: Dim | int) -> Dim:
-        other = Dim.of(other)
+        other = other if type(other) is Dim else Dim.of(other)
         return _collect((*self.terms, *other.terms), _merge(self._atoms, other._atoms))
 
     __radd__ = __add__
@@ -274,7 +274,7 @@ class Dim:
         return Dim.of(other) - self
 
     def __mul__(self, other: Dim | int) -> Dim:
-        other = Dim.of(other)
+        other = other if type(other) is Dim else Dim.of(other)
         count = len(self.terms) * len(other.terms)
         if count == 1:  # as nearly always
             ((left, by),), ((right, times),) = self.terms, other.terms
@@ -556,6 +556,10 @@ def _merge(left: Atoms, right: Atoms) -> Atoms:
 def _dim_text(size: Dim) -> str:
     if not size.terms:
         return "0"
+    if len(size.terms) == 1:
+        ((monomial, coefficient),) = size.terms
+        if coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1:
+            return monomial[0][0]  # an atom that stands alone, as most do
     pieces: list[str] = []
     # Symbols first, the constant last, as people write it.
     for monomial, coefficient in sorted(size.terms, key=lambda term: (not term[0], term[0])):
@@ -572,11 +576,10 @@ def _dim_text(size: Dim) -> str:
 def _term_text(monomial: Monomial, coefficient: Coefficient) -> str:
     over = [_power_text(a, p) for a, p in monomial if p > 0]
     under = [_power_text(a, -p) for a, p in monomial if p < 0]
-    value = Fraction(coefficient)
-    if value.numerator != 1 or not over:
-        over.insert(0, str(value.numerator))
-    if value.denominator != 1:
-        under.insert(0, str(value.denominator))
+    if coefficient.numerator != 1 or not over:
+        over.insert(0, str(coefficient.numerator))
+    if coefficient.denominator != 1:
+        under.insert(0, str(coefficient.denominator))
     if len(over) == 1 and not under and over[0].startswith("(") and monomial[0][1] == 1:
         return over[0][1:-1]  # a quotient that stands alone
     text = "*".join(over)

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
-from stepcore.sizes.dim import ANY, DYNAMIC, RAGGED, Derived, Dim, exact_quotient, product
+from stepcore.sizes.dim import ANY, DYNAMIC, RAGGED, Coefficient, Derived, Dim, Monomial, exact_quotient, product
 
 _ONE: Final = Dim.of(1)
 _RAGGED_SAID: Final = "a value for each position of the dimensions outside, which the data decide"
@@ -96,7 +96,7 @@ def one(size: Dim) -> Dim:
     made = _alone(size)
     if made is not None and made.operator == "one":
         return size
-    origin = f"1 where there is something ({_said(size)}), else 0"
+    origin = f"1 where there is something ({size if made is None else made.origin}), else 0"
     return Dim.derived(_like(size, f"one({size})", "one", (size,), _ONE, origin))
 
 
@@ -323,21 +323,23 @@ def _shortened(size: Dim) -> Dim:
     ones = [made for made in size.derivations() if made.operator == "one"]
     if not ones:
         return size
-    result = Dim.of(0)
-    for monomial, coefficient in size.terms:
-        powers = dict(monomial)
-        for made in ones:
-            if powers.get(made.text, 0) < 1:
-                continue
-            (of,) = (operand for operand in made.operands if isinstance(operand, Dim))
-            needed = of.terms[0][0] if len(of.terms) == 1 else None
-            covered = needed is not None and all(powers.get(atom, 0) >= power for atom, power in needed)
-            if covered:
-                del powers[made.text]
-            else:
-                powers[made.text] = 1
-        result = result + size.of_monomial(tuple(sorted(powers.items()))) * Dim.factor(coefficient)
-    return result
+    terms = [_shortened_term(size, *term, ones) for term in size.terms]
+    return terms[0] if len(terms) == 1 else sum(terms, Dim.of(0))
+
+
+def _shortened_term(size: Dim, monomial: Monomial, coefficient: Coefficient, ones: Sequence[Derived]) -> Dim:
+    powers = dict(monomial)
+    for made in ones:
+        if powers.get(made.text, 0) < 1:
+            continue
+        (of,) = [operand for operand in made.operands if isinstance(operand, Dim)]
+        needed = of.terms[0][0] if len(of.terms) == 1 else None
+        if needed is not None and all(powers.get(atom, 0) >= power for atom, power in needed):
+            del powers[made.text]
+        else:
+            powers[made.text] = 1
+    term = size.of_monomial(tuple(sorted(powers.items())))
+    return term if coefficient == 1 else term * Dim.factor(coefficient)
 
 
 def _each_ragged(size: Dim, part: Callable[[Derived | str], Dim]) -> Dim:
@@ -374,8 +376,11 @@ def _like(
 
 def _alone(size: Dim) -> Derived | None:
     """Return the derived size that ``size`` is, and nothing else besides; None where it is none."""
-    made = next(iter(size.derivations()), None)
-    return made if made is not None and made.text == str(size) else None
+    found = size.derivations()
+    if not found:
+        return None
+    made = next(iter(found))
+    return made if made.text == str(size) else None
 
 
 def _factor(size: Dim) -> str:
