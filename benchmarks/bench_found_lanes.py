@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stepagents.schedules.ragged.attention import RaggedAttention
-    from stepagents.schedules.ragged.search import TimedPoint
+    from stepagents.schedules.ragged.lanes import LanePoint
+    from stepagents.schedules.ranking import TimedPoint
     from stepagents.traced.graph import TracedFunction
     from stepcore.timing.hardware import Hardware
 
@@ -112,7 +113,7 @@ def _measure(report: BenchReport, setting: _Setting) -> None:
     report.goal(f"{what}: processor time of the search", seconds, 60, "s")
 
 
-def _cycles(each: TimedPoint, plan: RaggedAttention, chip: Hardware, lengths: Sequence[int]) -> int:
+def _cycles(each: TimedPoint[LanePoint], plan: RaggedAttention, chip: Hardware, lengths: Sequence[int]) -> int:
     """Return the exact cycles of a program with these lengths."""
     routes = routes_of(each.program, plan, lengths)
     timed = time_program(each.program.checked, chip, budget=_STEPS, routes=routes)

@@ -144,7 +144,7 @@ def _kernel(member: _Kernel, draw: Random) -> RewriteSubject:
     options = ScheduleOptions(CHIP)
     points = [
         point
-        for point in schedule_points(traced, options)
+        for point in schedule_points(traced)
         if 1 < sum(lane.count for lane in point.lanes) <= _MOST_LANES + len(point.lanes)
     ]
     draw.shuffle(points)

@@ -76,7 +76,7 @@ def test_rows_gathered_on_chip_are_right_whatever_the_sizes(source: Path, name: 
     sizes = {symbol: size for symbol, size in asked.items() if name != "twice" or symbol != "N"}
     target, function = traced(source, name, sizes)
     written = 0
-    for point in schedule_points(function, PAPER):
+    for point in schedule_points(function):
         if point.form != "gathered" or point.blocks["r"] not in (10, 5) or point.blocks.get("k") == 128:
             continue
         try:

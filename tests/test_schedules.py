@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -13,10 +14,16 @@ from ruamel.yaml import YAML
 from oracle.streams import dense
 from oracle.tasks import OracleTask, run_streams
 from stepagents.cli.synth_function import FunctionOptions, run_functions
+from stepagents.schedules import search
 from stepagents.schedules.deliver import delivered
+from stepagents.schedules.forms import Scheduled, store, unit_of
+from stepagents.schedules.parts import WHOLE, Labels
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.search import ScheduleOptions, schedules
 from stepagents.schedules.sizes import divisors
+from stepagents.schedules.space import Schedule, ScheduleForm, SizedFunction
+from stepagents.schedules.tile_ops import TileBody
+from stepagents.schedules.writer import Loops, Writer, tuple_text
 from stepagents.torchfn.checks import make_checks
 from stepagents.torchfn.dims import completed, partly
 from stepagents.torchfn.informed import informed
@@ -28,6 +35,7 @@ from stepcore.cycles.timed import time_program
 from stepcore.graph.ir import ProgramSpec
 from stepcore.printing.task import task_to_yaml
 from stepcore.sim.functional import Session
+from stepcore.sizes.dim import Dim
 from stepcore.timing.hardware import PRESETS
 from stepcore.types import Scalar
 from test_torchfn_synth import job
@@ -304,3 +312,40 @@ def test_the_last_lane_of_a_prime_number_of_rows_has_fewer(source: Path) -> None
         assert not file.fault and file.is_whole
     found = job(source, "softmax", emit="tiled", dims={"M": 331, "N": 257})
     assert "the program holds for M = 331" in found["notes"]
+
+
+class WholeMatrix(ScheduleForm):
+    """A form of a test: the whole result in one call."""
+
+    name = "whole"
+    alone = True
+
+    def takes(self, function: SizedFunction) -> bool:
+        return len(function.dims) == 2
+
+    def points(self, _function: SizedFunction) -> Iterator[Schedule]:
+        yield Schedule(self.name, {}, ())
+
+    def labels(self, _function: SizedFunction, _sizes: Mapping[str, Dim]) -> Labels:
+        return (WHOLE, WHOLE)
+
+    def loops(self, _function: SizedFunction, _labels: Labels) -> Loops:
+        return ()
+
+    def write(self, writer: Writer, plan: Scheduled) -> None:
+        body = TileBody(writer.blocks)
+        result = body.of(plan.result)
+        streams = [writer.load(part, plan.outer, ()).text() for part in body.inputs]
+        call = writer.mapped(
+            "whole", body, plan.result, result, unit_of(writer, (), (), body, body.inputs, plan.result)
+        )
+        store(writer, plan, f"{call}.apply({tuple_text(streams)})", ())
+
+
+def test_a_form_is_one_class(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, function = traced(source, "softmax", {"M": 8, "N": 16})
+    monkeypatch.setattr(search, "FORMS", {"whole": WholeMatrix()})
+    (program,) = schedules(function, ScheduleOptions(PAPER)).programs
+    assert program.schedule == "whole: tiles of whole rows; 1 lanes" and program.cycles
+    file = delivered(function, target, program, source.parent, ".step.py")
+    assert not file.fault and file.verified

@@ -16,6 +16,7 @@ from stepagents.schedules.costs import LoadCost, UnitCost
 from stepagents.schedules.forms import Scheduled, bracketed, store, unit_of
 from stepagents.schedules.parts import WHOLE, Blocks, Labels, NoSchedule, TilePart, shape_of
 from stepagents.schedules.sizes import divisors
+from stepagents.schedules.space import MOST_LANES, Schedule, ScheduleForm, SizedFunction
 from stepagents.schedules.tile_ops import POINTWISE, TileBody
 from stepagents.schedules.writer import Family, Lanes, Loops, MemoryView, ProgramLane, Writer, lane_count, tuple_text
 from stepagents.traced.graph import opname, size_argument, size_text
@@ -88,28 +89,6 @@ def convolution_of(node: Node) -> Convolution:
     return Convolution(node, image, weight, bias, *window, None if groups == 1 else each)
 
 
-def labels_of(rank: int) -> Labels:
-    """Return the labels of blocks of the result: images one by one, runs of channels, whole planes."""
-    return ("b", "c", *(WHOLE,) * (rank - _BEFORE))
-
-
-def convolution_points(node: Node, bound: Mapping[str, int], most: int) -> Iterator[tuple[dict[str, int], Lanes]]:
-    """Yield blocks and lanes for a convolution: at most so many lanes of images, of channels, and of an image's loads.
-
-    Raises:
-        NoSchedule: see :func:`convolution_of`.
-    """
-    found = convolution_of(node)
-    images, channels = (size.bind(bound) for size in shape_of(node)[:_BEFORE])
-    read = shape_of(found.image)[1].bind(bound)
-    one_port = found.is_flat or found.group is not None
-    for own in divisors(images, 1, most):
-        for across in divisors(channels, 1, most // own):
-            for block in divisors(channels // across, 1, _MOST_CHANNELS):
-                for ports in [1] if one_port else divisors(read, 1, max(_MOST_PORTS // own, 1)):
-                    yield {"c": block}, (ProgramLane("b", own), ProgramLane("c", across), ProgramLane("f", ports))
-
-
 class PlaneBlocks(Blocks):
     """Blocks of whole channels: the rows of their planes below each other; ``matrix`` are weights, a row a channel."""
 
@@ -130,23 +109,54 @@ class PlaneBlocks(Blocks):
         return product((self.sizes.get(part.labels[1], dims[1]), *dims[_BEFORE:-1])), dims[-1]
 
 
-def write_convolution(writer: Writer, plan: Scheduled) -> None:
-    """Write a convolution with what is computed element by element before and behind it.
+class WindowsForm(ScheduleForm):
+    """Convolutions of one image at a time, in lanes of images and of channels of the result."""
 
-    Raises:
-        NoSchedule: see :func:`stepagents.schedules.forms.write_rows`.
-    """
-    nodes = _elementwise(plan.result.node)
-    found = next((convolution_of(node) for node in nodes if is_convolution(node)), None)
-    if found is None:
-        raise NoSchedule("it is no convolution", plan.result.node)
-    if sum(map(is_convolution, (*nodes, *_elementwise(found.image)))) > 1:
-        raise NoSchedule("it convolves more than once", plan.result.node)
-    writer.blocks = PlaneBlocks(writer.blocks, found.weight)
-    name = found.weight.name
-    kernel = ", ".join(map(str, found.kernel))
-    writer.views[name] = MemoryView(writer.blocks.dims(found.weight), f".unflatten(1, (-1, {kernel}))")
-    _Form(writer, plan, found).write()
+    name = "convolution"
+    alone = True
+
+    def takes(self, function: SizedFunction) -> bool:
+        """Whether it convolves."""
+        return any(map(is_convolution, function.behind))
+
+    def points(self, function: SizedFunction) -> Iterator[Schedule]:
+        """Yield blocks of channels, in lanes of images, of channels, and of an image's loads."""
+        found = convolution_of(next(filter(is_convolution, function.behind)))
+        images, channels = function.sizes(shape_of(found.node)[:_BEFORE])
+        read = function.size(shape_of(found.image)[1])
+        one_port = found.is_flat or found.group is not None
+        for own in divisors(images, 1, MOST_LANES):
+            for across in divisors(channels, 1, MOST_LANES // own):
+                for block in divisors(channels // across, 1, _MOST_CHANNELS):
+                    for ports in [1] if one_port else divisors(read, 1, max(_MOST_PORTS // own, 1)):
+                        lanes = ProgramLane("b", own), ProgramLane("c", across), ProgramLane("f", ports)
+                        yield Schedule(self.name, {"c": block}, lanes)
+
+    def labels(self, function: SizedFunction, _sizes: Mapping[str, Dim]) -> Labels:
+        """Return the labels of images one by one, runs of channels, whole planes."""
+        return ("b", "c", *(WHOLE,) * (len(function.dims) - _BEFORE))
+
+    def loops(self, function: SizedFunction, _labels: Labels) -> Loops:
+        """Return loops over channels, then images."""
+        return [("c", function.dims[1]), ("b", function.dims[0])]
+
+    def write(self, writer: Writer, plan: Scheduled) -> None:
+        """Write a convolution with what is computed element by element before and behind it.
+
+        Raises:
+            NoSchedule: see :meth:`stepagents.schedules.rows.RowsForm.write`.
+        """
+        nodes = _elementwise(plan.result.node)
+        found = next((convolution_of(node) for node in nodes if is_convolution(node)), None)
+        if found is None:
+            raise NoSchedule("it is no convolution", plan.result.node)
+        if sum(map(is_convolution, (*nodes, *_elementwise(found.image)))) > 1:
+            raise NoSchedule("it convolves more than once", plan.result.node)
+        writer.blocks = PlaneBlocks(writer.blocks, found.weight)
+        name = found.weight.name
+        kernel = ", ".join(map(str, found.kernel))
+        writer.views[name] = MemoryView(writer.blocks.dims(found.weight), f".unflatten(1, (-1, {kernel}))")
+        _Form(writer, plan, found).write()
 
 
 def _elementwise(node: Node) -> list[Node]:
@@ -183,7 +193,7 @@ class _Form:
     @property
     def _read(self) -> TilePart:
         """What a call reads of the image: all channels, or those of the groups that its channels are in."""
-        image, labels = self._found.image, labels_of(len(self._plan.result.labels))
+        image, labels = self._found.image, self._plan.result.labels
         return TilePart(image, labels if self._found.group is not None else ("b", WHOLE, *labels[_BEFORE:]))
 
     def write(self) -> None:

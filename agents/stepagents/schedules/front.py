@@ -7,6 +7,7 @@ from math import log
 from typing import Final, TypeVar
 
 from stepagents.schedules.programs import Tiled
+from stepagents.schedules.ranking import TimedPoint
 
 _T = TypeVar("_T")
 _TIMED: Final = 2  # programs that are timed for each one that is wanted: the closed form is not exact
@@ -42,26 +43,36 @@ def spread(items: Sequence[_T], count: int, kept: Callable[[_T], int]) -> list[_
 
 
 def smaller(
-    best: Tiled,
-    ranked: Sequence[tuple[int, Tiled]],
+    best: TimedPoint[_T],
+    ranked: Sequence[TimedPoint[_T]],
     count: int,
-    time: Callable[[Sequence[Tiled]], Sequence[tuple[int, Tiled]]],
+    time: Callable[[Sequence[TimedPoint[_T]]], Sequence[TimedPoint[_T]]],
 ) -> list[Tiled]:
     """Return at most ``count`` programs that need fewer bytes on chip than ``best``, the fewest cycles first.
 
     ``ranked`` are all programs with their cycles in closed form, from which those are chosen that ``time`` gets.
     """
-    if count < 1 or best.cycles is None:
+    if count < 1:
         return []
-    own = next(cycles for cycles, program in ranked if program is best)
-    likely = [item for item in ranked if item[1].estimated_bytes < best.estimated_bytes and item[0] <= _SLOWEST * own]
-    candidates = front([(own, best), *likely], lambda item: item[0], lambda item: item[1].estimated_bytes)
-    candidates = [(own, best), *(item for item in candidates if item[1] is not best)]
-    tried = spread(candidates, _TIMED * count, lambda item: item[1].estimated_bytes)
-    timed = [(best.cycles, best), *time([program for _, program in tried])]
-    sizes = {id(program): program.metrics.on_chip.value for _, program in timed}
-    known = [(cycles, program) for cycles, program in timed if sizes[id(program)] is not None]
-    found = front(known, lambda item: item[0], lambda item: sizes[id(item[1])] or 0)
-    if not found or found[0][1] is not best:
-        found = [(best.cycles, best), *(item for item in found if item[0] >= best.cycles and item[1] is not best)]
-    return [program for _, program in spread(found, count, lambda item: sizes[id(item[1])] or 0)]
+    own = next(item for item in ranked if item.program is best.program)
+    most, slowest = own.program.estimated_bytes, _SLOWEST * own.cycles
+    likely = [item for item in ranked if item.program.estimated_bytes < most and item.cycles <= slowest]
+    candidates = [own, *(item for item in front([own, *likely], _cycles, _estimated) if item is not own)]
+    timed = [best, *time(spread(candidates, _TIMED * count, _estimated))]
+    sizes = {id(item.program): item.program.metrics.on_chip.value for item in timed}
+
+    def kept(item: TimedPoint[_T]) -> int:
+        return sizes[id(item.program)] or 0
+
+    found = front([item for item in timed if sizes[id(item.program)] is not None], _cycles, kept)
+    if not found or found[0] is not best:
+        found = [best, *(item for item in found if item.cycles >= best.cycles and item is not best)]
+    return [item.program for item in spread(found, count, kept)]
+
+
+def _cycles(item: TimedPoint[_T]) -> int:
+    return item.cycles
+
+
+def _estimated(item: TimedPoint[_T]) -> int:
+    return item.program.estimated_bytes

@@ -8,15 +8,17 @@ of the first factor are, for a fold. The functions are written for any number of
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.costs import LoadCost, UnitCost
 from stepagents.schedules.forms import Scheduled, bracketed
-from stepagents.schedules.parts import WHOLE, NoSchedule, TilePart
+from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart
+from stepagents.schedules.space import DEPTHS, LEAST_LANES, Schedule, ScheduleForm, SizedFunction, rows_of
 from stepagents.schedules.tile_ops import TileBody, at_products, factors
-from stepagents.schedules.writer import Writer, tuple_text
+from stepagents.schedules.writer import ProgramLane, Writer, tuple_text
 from stepcore.sizes.dim import Dim
 from stepcore.types import Tile
 
@@ -34,15 +36,39 @@ class _Unit:
     reads: list[TilePart] = field(default_factory=list)
 
 
-def write_gathered(writer: Writer, plan: Scheduled) -> None:
-    """Write rows in lanes of the same number of rows, the last of which may have fewer.
+class GatheredForm(ScheduleForm):
+    """Rows in lanes of the same number of rows, the last of which may have fewer."""
 
-    Raises:
-        NoSchedule: it has no product, is no matrix, or its operations do not keep rows apart.
-    """
-    if plan.result.labels != ("r", WHOLE):
-        raise NoSchedule("its result is no matrix")
-    _Gathered(writer, plan).write()
+    name = "gathered"
+
+    def takes(self, function: SizedFunction) -> bool:
+        """Whether it has a product of matrices whose rows tiles and lanes hardly divide."""
+        dims = function.dims
+        return len(dims) == 2 and bool(function.products) and function.size(rows_of(dims)) % LEAST_LANES != 0
+
+    def points(self, function: SizedFunction) -> Iterator[Schedule]:
+        """Yield lanes of so many rows, products whole or in tiles of the contracted dimension."""
+        rows = function.size(rows_of(function.dims))
+        for wanted in (4, 8, 16, 32, 64):
+            tall = -(-rows // wanted)
+            lanes = (ProgramLane("r", -(-rows // tall)),)
+            yield Schedule(self.name, {"r": tall}, lanes)
+            for deep in DEPTHS:
+                yield Schedule(self.name, {"r": tall, "k": deep}, lanes)
+
+    def blocks(self, sizes: Mapping[str, Dim], function: SizedFunction, point: Schedule) -> Blocks:
+        """Return blocks of any number of rows: those of the point, or fewer."""
+        return Blocks({**sizes, "r": Dim.symbol(ROWS)}, {**function.bound, ROWS: point.blocks["r"]})
+
+    def write(self, writer: Writer, plan: Scheduled) -> None:
+        """Write rows in lanes of the same number of rows, the last of which may have fewer.
+
+        Raises:
+            NoSchedule: it has no product, is no matrix, or its operations do not keep rows apart.
+        """
+        if plan.result.labels != ("r", WHOLE):
+            raise NoSchedule("its result is no matrix")
+        _Gathered(writer, plan).write()
 
 
 class _Gathered:

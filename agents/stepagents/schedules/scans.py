@@ -6,15 +6,19 @@ at its number, as tiles of a lane do not lie one behind the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.schedules.costs import LoadCost, UnitCost
 from stepagents.schedules.forms import Scheduled, unit_of
 from stepagents.schedules.parts import Labels, NoSchedule, TilePart, shape_of
+from stepagents.schedules.sizes import divisors
+from stepagents.schedules.space import MOST_LANES, Schedule, ScheduleForm, SizedFunction
 from stepagents.schedules.tile_ops import TileBody
-from stepagents.schedules.writer import POSITION, Loops, Writer, lane_count, tuple_text
+from stepagents.schedules.writer import POSITION, Loops, ProgramLane, Writer, lane_count, tuple_text
 from stepagents.traced.graph import opname, size_text
 from stepcore.records import Record
+from stepcore.sizes.dim import Dim
 from stepcore.types import STuple, Tile
 
 if TYPE_CHECKING:
@@ -43,31 +47,58 @@ class _Loop(Record):
     row: Node
 
 
-def write_scan(writer: Writer, plan: Scheduled) -> None:
-    """Write a recurrence, with what is computed of its inputs before and of its rows after it.
+class ScanForm(ScheduleForm):
+    """A recurrence: a Scan over the rows of tiles, in lanes of columns."""
 
-    Raises:
-        NoSchedule: see :func:`stepagents.schedules.forms.write_rows`.
-    """
-    body = TileBody(writer.blocks, lambda part: is_recurrence(part.node))
-    result = body.of(plan.result)
-    loops_of = [part for part in body.inputs if is_recurrence(part.node)]
-    if len(loops_of) != 1 or loops_of[0].labels != _PANEL:
-        raise NoSchedule("it is no recurrence over rows", plan.result.node)
-    lanes = writer.live("c")
-    rows = _scanned(writer, _loop_of(loops_of[0].node), plan)
-    size = writer.names["t"]
-    text = f"step.Retile(axis=0).apply(step.Reshape(S={size}, L=[0]).apply({rows}))"
-    writer.costs.kept += lane_count(lanes) * writer.bytes_of(loops_of[0])
-    if body.lines or result != "input[0]" or len(body.inputs) > 1:
-        given = [
-            text if is_recurrence(part.node) else writer.load(part, plan.outer, lanes).text() for part in body.inputs
-        ]
-        others = [part for part in body.inputs if not is_recurrence(part.node)]
-        unit = unit_of(writer, plan.outer, lanes, body, others, plan.result)
-        writer.said(plan.result.node)
-        text = f"{writer.mapped('finish', body, plan.result, result, unit)}.apply({tuple_text(given)})"
-    _store(writer, plan, text)
+    name = "scan"
+    alone = True
+
+    def takes(self, function: SizedFunction) -> bool:
+        """Whether it is a matrix that a loop over time puts together."""
+        return len(function.dims) == 2 and any(map(is_recurrence, function.behind))
+
+    def points(self, function: SizedFunction) -> Iterator[Schedule]:
+        """Yield tiles of rows and columns, in lanes of columns."""
+        rows, columns = function.sizes(function.dims)
+        for across in divisors(columns, 1, MOST_LANES):
+            for wide in divisors(columns // across, 16, 128):
+                for tall in divisors(rows, 16, 1024):
+                    yield Schedule(self.name, {"t": tall, "c": wide}, (ProgramLane("c", across),))
+
+    def labels(self, _function: SizedFunction, _sizes: Mapping[str, Dim]) -> Labels:
+        """Return the labels of a tile of rows."""
+        return _PANEL
+
+    def loops(self, function: SizedFunction, labels: Labels) -> Loops:
+        """Return loops over rows in tiles, then columns."""
+        return tuple(zip(labels, function.dims, strict=True))
+
+    def write(self, writer: Writer, plan: Scheduled) -> None:
+        """Write a recurrence, with what is computed of its inputs before and of its rows after it.
+
+        Raises:
+            NoSchedule: see :meth:`stepagents.schedules.rows.RowsForm.write`.
+        """
+        body = TileBody(writer.blocks, lambda part: is_recurrence(part.node))
+        result = body.of(plan.result)
+        loops_of = [part for part in body.inputs if is_recurrence(part.node)]
+        if len(loops_of) != 1 or loops_of[0].labels != _PANEL:
+            raise NoSchedule("it is no recurrence over rows", plan.result.node)
+        lanes = writer.live("c")
+        rows = _scanned(writer, _loop_of(loops_of[0].node), plan)
+        size = writer.names["t"]
+        text = f"step.Retile(axis=0).apply(step.Reshape(S={size}, L=[0]).apply({rows}))"
+        writer.costs.kept += lane_count(lanes) * writer.bytes_of(loops_of[0])
+        if body.lines or result != "input[0]" or len(body.inputs) > 1:
+            given = [
+                text if is_recurrence(part.node) else writer.load(part, plan.outer, lanes).text()
+                for part in body.inputs
+            ]
+            others = [part for part in body.inputs if not is_recurrence(part.node)]
+            unit = unit_of(writer, plan.outer, lanes, body, others, plan.result)
+            writer.said(plan.result.node)
+            text = f"{writer.mapped('finish', body, plan.result, result, unit)}.apply({tuple_text(given)})"
+        _store(writer, plan, text)
 
 
 def _loop_of(node: Node) -> _Loop:

@@ -6,11 +6,14 @@ Each lane folds its blocks, the totals of the lanes are joined, and what the fun
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.schedules.costs import LoadCost, UnitCost
 from stepagents.schedules.forms import Scheduled, unit_of
 from stepagents.schedules.parts import WHOLE, Labels, NoSchedule, TilePart, scalar_of, shape_of
+from stepagents.schedules.sizes import divisors
+from stepagents.schedules.space import Schedule, ScheduleForm, SizedFunction, loops_over
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.schedules.writer import Loops, Writer, lane_count, tuple_text
 from stepagents.traced.graph import opname, size_text
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
 _KINDS: Final = {"sum": "sum", "mean": "sum", "amax": "amax", "max": "amax"}  # and how partial results are joined
+_TALLEST: Final = 4096
 _MINUS_INFINITY: Final = float("-inf")
 
 
@@ -45,46 +49,77 @@ def labels_of(rank: int) -> Labels:
     return ("r",) if rank == 1 else (*("b",) * (rank - 2), "r", WHOLE)
 
 
-def write_totals(writer: Writer, plan: Scheduled) -> None:
-    """Write folds over all blocks.
+class TotalsForm(ScheduleForm):
+    """Folds of all elements of a tensor to one number, block by block in lanes."""
 
-    Raises:
-        NoSchedule: see :func:`stepagents.schedules.forms.write_rows`.
-    """
-    body = TileBody(writer.blocks, lambda part: is_total(part.node))
-    result = body.of(plan.result)
-    totals = body.inputs
-    if not totals or not all(is_total(part.node) for part in totals):
-        raise NoSchedule("it is no fold of all elements", plan.result.node)
-    loops: Loops = (*plan.outer, ("1", Dim.of(1)))
-    lanes = writer.live("b", "r")
-    kind = _kind(totals)
-    inner = TileBody(writer.blocks)
-    texts = [_partial(inner, operand(part.node), kind) for part in totals]
-    streams = [writer.load(part, loops, lanes) for part in inner.inputs]
-    tile = Tile("fp32", (1, len(totals)))
-    text = texts[0] if len(texts) == 1 else f"torch.cat([{', '.join(texts)}], 1)"
-    unit = unit_of(writer, loops, lanes, inner, inner.inputs, None)
-    joined = "{0} + {1}" if kind == "sum" else "torch.maximum({0}, {1})"
-    lines = "\n".join([*inner.lines, f"return [{joined.format('state[0]', text)}]"])
-    init = 0.0 if kind == "sum" else _MINUS_INFINITY
-    call = writer.function("fold", [writer.element(part) for part in inner.inputs], tile, lines, unit, (init,))
-    writer.said(totals[0].node)
-    given = tuple_text([each.text() for each in streams])
-    family = writer.shared(f"step.Accum({call.format(f', b={len(plan.outer)}')}).apply({given})", "totals", lanes, ())
-    total = family.name
-    if lanes:
-        (lane,) = lanes
-        each = UnitCost(lane.count - 1, 1, len(totals))
-        text = f"return [{joined.format('input[0]', 'input[1]')}]"
-        join = writer.function("join", [tile, tile], tile, text, each).format("")
-        writer.lines += [
-            f"total = {family.name}[0]",
-            f"for {lane.index} in range(1, {lane.count}):",
-            f"    total = step.Map({join}).apply((total, {family.name}[{lane.index}]))",
-        ]
-        total = "total"
-    _last(writer, plan, body, result, totals, total)
+    name = "totals"
+    alone = True
+
+    def takes(self, function: SizedFunction) -> bool:
+        """Whether its result is one number."""
+        return not function.dims
+
+    def points(self, function: SizedFunction) -> Iterator[Schedule]:
+        """Yield tiles of rows of the tensor, in lanes."""
+        for lane, own in function.lanes_of_rows(_folded(function)):
+            for tile in divisors(own, 1, _TALLEST):
+                yield Schedule(self.name, {"r": tile}, (lane,))
+
+    def loops(self, function: SizedFunction, _labels: Labels) -> Loops:
+        """Return loops over blocks of the tensor."""
+        dims = _folded(function)
+        return loops_over(dims, labels_of(len(dims)))
+
+    def write(self, writer: Writer, plan: Scheduled) -> None:
+        """Write folds over all blocks.
+
+        Raises:
+            NoSchedule: see :meth:`stepagents.schedules.rows.RowsForm.write`.
+        """
+        body = TileBody(writer.blocks, lambda part: is_total(part.node))
+        result = body.of(plan.result)
+        totals = body.inputs
+        if not totals or not all(is_total(part.node) for part in totals):
+            raise NoSchedule("it is no fold of all elements", plan.result.node)
+        loops: Loops = (*plan.outer, ("1", Dim.of(1)))
+        lanes = writer.live("b", "r")
+        kind = _kind(totals)
+        inner = TileBody(writer.blocks)
+        texts = [_partial(inner, operand(part.node), kind) for part in totals]
+        streams = [writer.load(part, loops, lanes) for part in inner.inputs]
+        tile = Tile("fp32", (1, len(totals)))
+        text = texts[0] if len(texts) == 1 else f"torch.cat([{', '.join(texts)}], 1)"
+        unit = unit_of(writer, loops, lanes, inner, inner.inputs, None)
+        joined = "{0} + {1}" if kind == "sum" else "torch.maximum({0}, {1})"
+        lines = "\n".join([*inner.lines, f"return [{joined.format('state[0]', text)}]"])
+        init = 0.0 if kind == "sum" else _MINUS_INFINITY
+        call = writer.function("fold", [writer.element(part) for part in inner.inputs], tile, lines, unit, (init,))
+        writer.said(totals[0].node)
+        given = tuple_text([each.text() for each in streams])
+        family = writer.shared(
+            f"step.Accum({call.format(f', b={len(plan.outer)}')}).apply({given})", "totals", lanes, ()
+        )
+        total = family.name
+        if lanes:
+            (lane,) = lanes
+            each = UnitCost(lane.count - 1, 1, len(totals))
+            text = f"return [{joined.format('input[0]', 'input[1]')}]"
+            join = writer.function("join", [tile, tile], tile, text, each).format("")
+            writer.lines += [
+                f"total = {family.name}[0]",
+                f"for {lane.index} in range(1, {lane.count}):",
+                f"    total = step.Map({join}).apply((total, {family.name}[{lane.index}]))",
+            ]
+            total = "total"
+        _last(writer, plan, body, result, totals, total)
+
+
+def _folded(function: SizedFunction) -> tuple[Dim, ...]:
+    """Return the sizes of the tensor of which the result is a total."""
+    found = next(filter(is_total, function.behind), None)
+    if found is None:
+        raise NoSchedule("its result is one number, and no total of a tensor", function.node)
+    return shape_of(operand(found))
 
 
 def _kind(totals: list[TilePart]) -> str:

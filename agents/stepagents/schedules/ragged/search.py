@@ -6,21 +6,20 @@ times the best of each way of dealing. So dynamic lanes are taken where, and onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from stepagents.schedules.costs import CAPACITY, ScheduleCosts
+from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.ragged.attention import RaggedAttention, ragged_attention
 from stepagents.schedules.ragged.estimate import TilePace, lane_cycles
 from stepagents.schedules.ragged.lanes import Dealing, LanePoint, LaneWriter
 from stepagents.schedules.ragged.trace import drawn_lengths, routes_of, tiles_of
+from stepagents.schedules.ranking import Ranking, TimedPoint
 from stepagents.schedules.search import ScheduleOptions, TiledLowering, refused
-from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.routes import ProgramRoutes
-from stepcore.cycles.timed import time_program
 from stepcore.records import Record
 from stepcore.text.wording import times_text
 from stepcore.timing.hardware import Hardware
@@ -33,7 +32,6 @@ _SEED: Final = 0
 LANES: Final = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _ROWS: Final = (8, 16, 32, 64, 128, 256, 512)
 _MOST_TILES: Final = 1 << 12  # of all caches together, where larger ones do: each is timed
-_STEPS: Final = 20_000_000  # of units, in one timing
 _ALONE: Final = 20  # cycles until a burst is back
 
 
@@ -54,16 +52,6 @@ class RaggedOptions(Record):
     rows: tuple[int, ...] = _ROWS
     dispatch: int | None = None
     exact: int = 1
-
-
-class TimedPoint(Record):
-    """A point with its program, its cycles in closed form (``estimate``) and by the exact engine, and bytes on chip."""
-
-    point: LanePoint
-    program: Tiled
-    estimate: int
-    cycles: int
-    on_chip: int | None = None
 
 
 def ragged_schedules(
@@ -89,7 +77,7 @@ def ragged_schedules(
     return found
 
 
-def _beside(best: dict[Dealing, list[TimedPoint]]) -> str:
+def _beside(best: dict[Dealing, list[TimedPoint[LanePoint]]]) -> str:
     """Say how many cycles the best of each way of dealing takes, on which lengths."""
     cycles = {dealing: group[0].cycles for dealing, group in best.items() if group}
     least = min(cycles.values())
@@ -101,7 +89,7 @@ def _beside(best: dict[Dealing, list[TimedPoint]]) -> str:
 
 
 class RaggedSearch:
-    """The points of one function at its sizes; ``tried`` counts those that were ranked."""
+    """The points of one function at its sizes."""
 
     def __init__(self, traced: TracedFunction, plan: RaggedAttention, options: RaggedOptions) -> None:
         bound = {**traced.dims, **traced.bound}
@@ -109,36 +97,33 @@ class RaggedSearch:
         self._options = options
         self._writer = LaneWriter(traced, plan, bound)
         self.lengths = options.lengths or drawn_lengths(plan.requests.bind(bound), self._writer.most, _SEED)
-        self.tried = 0
+        self._ranking: Ranking[LanePoint] = Ranking(
+            options.chip, options.capacity, self._written, self._estimate, self._routes
+        )
         self._known: dict[LanePoint, ProgramRoutes] = {}
 
-    def best(self, tell: Callable[[int], None] = lambda _tried: None) -> dict[Dealing, list[TimedPoint]]:
+    def best(self, tell: Callable[[int], None] = lambda _tried: None) -> dict[Dealing, list[TimedPoint[LanePoint]]]:
         """Return the fastest points of each way of dealing, the fewest cycles first, timed exactly.
 
         Raises:
             NoSchedule: there is none.
         """
-        found: dict[Dealing, list[TimedPoint]] = {}
-        last = NoSchedule("no tile sizes fit its sizes and the memory on chip")
+        ranking = self._ranking
+        found: dict[Dealing, list[TimedPoint[LanePoint]]] = {}
         for dealing in self._options.dealings:
-            ranked: list[tuple[int, int, LanePoint, Tiled]] = []
-            for point in self._points(dealing):
-                self.tried += 1
-                try:
-                    program = self._written(point)
-                except NoSchedule as error:
-                    last = last if last.node is not None else error
-                    continue
-                if program.estimated_bytes <= self._options.capacity:
-                    ranked.append((self._estimate(point, program.costs), len(ranked), point, program))
-            ranked.sort(key=lambda item: item[:2])
-            tell(self.tried)
-            exact = self._timed(ranked)
+            ranked = ranking.ranked(self._points(dealing))
+            tell(ranking.tried)
+            exact = ranking.timed(ranked, "exact", self._options.exact)
             if exact:
                 found[dealing] = exact
         if not found:
-            raise last
+            raise NoSchedule(ranking.problems[0]) if ranking.problems else ranking.refused
         return found
+
+    @property
+    def tried(self) -> int:
+        """How many points were ranked."""
+        return self._ranking.tried
 
     def _points(self, dealing: Dealing) -> Iterator[LanePoint]:
         for lanes in self._options.lanes:
@@ -161,9 +146,9 @@ class RaggedSearch:
         dispatch = program.costs.dispatch(chip) if point.dispatch is None else None
         return program if dispatch is None else self._writer.written(replace(point, dispatch=dispatch), chip, total)
 
-    def _estimate(self, point: LanePoint, costs: ScheduleCosts) -> int:
+    def _estimate(self, point: LanePoint, program: Tiled) -> int:
         """Return about how many cycles a point takes on the lengths that are searched with."""
-        chip = self._options.chip
+        chip, costs = self._options.chip, program.costs
         dispatch = point.dispatch or costs.dispatch(chip) or chip.memory.dispatch
         caches = costs.loads[:2]
         stages = [load.bursts / dispatch + _ALONE for load in caches]
@@ -178,22 +163,3 @@ class RaggedSearch:
         if point not in self._known:
             self._known[point] = routes_of(program, self._plan, self.lengths)
         return self._known[point]
-
-    def _timed(self, items: Iterable[tuple[int, int, LanePoint, Tiled]]) -> list[TimedPoint]:
-        """Return the first points that run and fit, with their cycles, the fewest first."""
-        found: list[TimedPoint] = []
-        for estimate, _, point, program in items:
-            if len(found) == self._options.exact:
-                break
-            try:
-                routes = self._routes(point, program)
-                timed = time_program(program.checked, self._options.chip, budget=_STEPS, routes=routes)
-            except (NotTimed, NoSchedule):
-                continue
-            if timed.cycles is None:
-                continue
-            if timed.on_chip is not None and timed.on_chip > self._options.capacity:
-                continue
-            program.cycles = timed.cycles
-            found.append(TimedPoint(point, program, estimate, timed.cycles, timed.on_chip))
-        return sorted(found, key=lambda each: each.cycles)

@@ -1,0 +1,113 @@
+"""Points of a space, ranked by the closed form, and the best of them timed: the same for every kind of schedule.
+
+Cheap first: the closed form ranks all, the fluid engine those that it likes best, the exact engine the last few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final, Generic, TypeVar
+
+from stepagents.schedules.parts import NoSchedule
+from stepagents.schedules.programs import Tiled
+from stepcore.costs.metrics import measure
+from stepcore.cycles.program_network import NotTimed
+from stepcore.cycles.routes import ProgramRoutes
+from stepcore.cycles.timed import time_program
+from stepcore.jobdata.choices import TimingEngine
+from stepcore.timing.hardware import Hardware
+
+_P = TypeVar("_P")
+_STEPS: Final = 20_000_000  # of units, in one timing
+
+
+@dataclass(frozen=True, slots=True)
+class TimedPoint(Generic[_P]):
+    """A point with its program and its cycles, by the closed form (``estimate``) and by the last engine that timed it.
+
+    ``on_chip`` are its bytes on chip, None where nobody knows them.
+    """
+
+    point: _P
+    program: Tiled
+    estimate: int
+    cycles: int
+    on_chip: int | None = None
+
+
+@dataclass(slots=True)
+class Ranking(Generic[_P]):
+    """How the points of one space become programs, and what they are measured by.
+
+    ``write`` raises NoSchedule for a point that does not fit, ``estimate`` gives its cycles in closed form, ``routes``
+    what data decide in it (None: nothing). ``tried`` counts points; ``refused`` says why one could not be written,
+    ``problems`` why written ones were not timed or do not fit.
+    """
+
+    chip: Hardware
+    capacity: int
+    write: Callable[[_P], Tiled]
+    estimate: Callable[[_P, Tiled], int]
+    routes: Callable[[_P, Tiled], ProgramRoutes | None] = lambda _point, _program: None
+    tried: int = 0
+    refused: NoSchedule = field(
+        default_factory=lambda: NoSchedule("no tile sizes fit its sizes and the memory on chip")
+    )
+    problems: list[str] = field(default_factory=list)
+
+    def ranked(self, points: Iterable[_P]) -> list[TimedPoint[_P]]:
+        """Return the points that can be written and fit by the closed form, the fewest cycles first."""
+        found: list[TimedPoint[_P]] = []
+        seen: set[str] = set()
+        for point in points:
+            self.tried += 1
+            try:
+                program = self.write(point)
+            except NoSchedule as error:
+                self.refused = self.refused if self.refused.node is not None else error
+                continue
+            if program.impl not in seen and program.estimated_bytes <= self.capacity:
+                seen.add(program.impl)
+                estimate = self.estimate(point, program)
+                found.append(TimedPoint(point, program, estimate, estimate))
+        return sorted(found, key=lambda each: each.cycles)
+
+    def timed(
+        self, items: Iterable[TimedPoint[_P]], engine: TimingEngine, most: int | None = None
+    ) -> list[TimedPoint[_P]]:
+        """Return the first ``most`` items that run and fit, with their cycles, the fewest first."""
+        found: list[TimedPoint[_P]] = []
+        for item in items:
+            if len(found) == most:
+                break
+            try:
+                found.append(self._one_timed(item, engine))
+            except (NotTimed, NoSchedule) as error:
+                self.problems.append(str(error))
+        return sorted(found, key=lambda each: each.cycles)
+
+    def _one_timed(self, item: TimedPoint[_P], engine: TimingEngine) -> TimedPoint[_P]:
+        """Return an item with its cycles.
+
+        Raises:
+            NotTimed: it cannot be timed.
+            NoSchedule: it is refused, stops, or does not fit.
+        """
+        checked = item.program.checked
+        kept = measure(checked.spec, checked.typed).on_chip.value
+        self._fits(kept)
+        routes = self.routes(item.point, item.program)
+        timed = time_program(checked, self.chip, engine, _STEPS, routes=routes)
+        if timed.cycles is None:
+            raise NoSchedule("a program that was written stops on the chip, a defect of Stepsmith")
+        if kept is None and engine == "exact":
+            kept = timed.on_chip
+            self._fits(kept)
+        item.program.cycles = timed.cycles
+        return replace(item, cycles=timed.cycles, on_chip=kept)
+
+    def _fits(self, kept: int | None) -> None:
+        """Refuse bytes on chip that are too many; where nobody knows them, the closed form has to do."""
+        if kept is not None and kept > self.capacity:
+            raise NoSchedule(f"its tiles need {kept} bytes on chip, of {self.capacity}")
