@@ -38,6 +38,14 @@ def refused(x):  # x[M, K]
     return torch.linalg.svd(x)[1]
 
 
+def gated(x, w, v):  # x[M, K], w[K, F], v[K, F]
+    return torch.nn.functional.silu(x @ w) * (x @ v)
+
+
+def ordered(x):  # x[M, N]
+    return torch.sort(x * 2, -1).values
+
+
 def endless(x):  # x[M, K]
     while True:
         x = x + 1
@@ -107,7 +115,7 @@ def progress(client: Client, number: int) -> list[dict[str, Any]]:
 def test_a_function_of_the_unsaved_text_becomes_a_program(client: Client, uri: str, folder: Path) -> None:
     first = line_of("scaled")
     area = {"start": {"line": first, "character": 0}, "end": {"line": first + 3, "character": 0}}
-    started = command(client, "synthesize", uri=uri, range=area, dims={"M": 6})
+    started = command(client, "synthesize", uri=uri, range=area, dims={"M": 6}, emit="python")
     told = end(client, started["id"])
     assert (told["state"], told["uri"], told["message"], told["unsupported"]) == ("done", uri, "", [])
     assert list(dict.fromkeys(stages(client, started["id"]))) == ["trace", "check", "lower", "write"]
@@ -123,6 +131,49 @@ def test_a_function_of_the_unsaved_text_becomes_a_program(client: Client, uri: s
         assert solution["timing"] == f"{solution['cycles']:,} cycles on default"
     cycles = [solution["cycles"] for solution in told["solutions"]]
     assert cycles == sorted(cycles)
+
+
+def test_programs_over_tiles_come_with_what_each_takes_on_the_chip(client: Client, uri: str, folder: Path) -> None:
+    """The default: what the command line writes, with cycles, their bound and bytes of each program to choose from."""
+    dims = {"M": 32, "K": 16, "F": 32}
+    started = command(client, "synthesize", uri=uri, line=line_of("gated"), dims=dims)
+    told = end(client, started["id"])
+    assert (told["state"], told["message"], told["file"]) == ("done", "", (folder / "gated.step.py").as_uri())
+    assert list(dict.fromkeys(stages(client, started["id"]))) == ["trace", "check", "schedule", "verify"]
+    programs = told["solutions"]
+    assert len(programs) > 1
+    for program in programs:
+        assert program["form"] == "tiled" and "step.Tile(" in program["text"]
+        assert check_text(program["text"], str(folder / "gated.step.py")).diagnostics == []
+        assert program["timing"] == f"{program['cycles']:,} cycles on default" and program["ratio"] >= 1
+    cycles, kept = ([program[key] for program in programs] for key in ("cycles", "on_chip_bytes"))
+    assert cycles == sorted(cycles) and kept == sorted(kept, reverse=True) and len(set(kept)) == len(kept)
+    assert any(note.startswith("schedule: ") for note in told["notes"])
+    assert not any("--explain" in note for note in told["notes"])
+
+
+def test_what_has_no_tiles_is_of_single_numbers_and_says_why(client: Client, uri: str) -> None:
+    told = synthesize(client, uri, "ordered", dims={"M": 4, "N": 8})
+    assert {program.get("form", "scalar") for program in told["solutions"]} == {"scalar"}
+    line = line_of("ordered") + 2
+    why = f"a program of single numbers, as there is none over tiles: line {line}: a result of sort has no form"
+    assert any(note.startswith(why) for note in told["notes"])
+    told = synthesize(client, uri, "ordered", dims={"M": 4, "N": 8}, emit="tiled")
+    assert (told["state"], told["solutions"]) == ("done", [])
+    assert [found["line"] for found in told["unsupported"]] == [line]
+    assert "stepsmith.synthesize.emit" in told["message"]
+
+
+def test_tiles_are_chosen_for_the_chip_of_the_status_bar(client: Client, uri: str, folder: Path) -> None:
+    (folder / "small.toml").write_text('base = "default"\n[onchip]\ncapacity = 250000\n')
+    client.notify("workspace/didChangeConfiguration", {"settings": {"stepsmith": {"timing.hw": "small.toml"}}})
+    told = synthesize(client, uri, "gated", dims={"M": 32, "K": 16, "F": 32}, emit="tiled")
+    assert told["solutions"], told["message"]
+    assert all(program["on_chip_bytes"] <= 250_000 for program in told["solutions"])
+    client.notify("workspace/didChangeConfiguration", {"settings": {"stepsmith": {"timing.hw": "nosuch"}}})
+    refused = command(client, "synthesize", uri=uri, line=line_of("gated"))
+    assert refused["id"] == 0 and refused["message"].startswith("the chip cannot be used: ")
+    client.notify("workspace/didChangeConfiguration", {"settings": {"stepsmith": {}}})
 
 
 def test_a_task_file_can_be_asked_for(client: Client, uri: str, folder: Path) -> None:
@@ -223,6 +274,7 @@ def test_what_cannot_be_done_is_refused(client: Client, uri: str) -> None:
         "one of auto, lower, search, model": {"uri": uri, "line": line, "proposer": "oracle"},
         "the option proposer": {"uri": uri, "line": line, "proposer": ["model"]},
         "the option samples": {"uri": uri, "line": line, "proposer": "model", "samples": "many"},
+        "programs over tiles are written by lower": {"uri": uri, "line": line, "proposer": "search", "emit": "tiled"},
         "seconds has to be": {"uri": uri, "line": line, "seconds": 0},
         "the option second: is unknown here": {"uri": uri, "line": line, "second": 3},
     }

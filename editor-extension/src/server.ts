@@ -435,7 +435,8 @@ export interface SizesOrder {
  *
  * `layout` says in words how its values stream, `layers` of how many a network consists. `traffic_ratio` is
  * off-chip traffic over the compulsory: each input and output once. `form` is that of its elements, single numbers
- * or tiles. In an editor `timing` says what it takes on the chip, `cycles` where it comes to its end.
+ * or tiles. `timing` says in an editor what it takes on the chip; `cycles` where it comes to its end, and how many
+ * times the least possible they are (`ratio`).
  */
 export interface Solution {
   readonly impl: string;
@@ -454,6 +455,7 @@ export interface Solution {
   readonly cycles?: number;
   readonly timing?: string;
   readonly form?: "scalar" | "tiled";
+  readonly ratio?: number;
 }
 
 /** Argument of `stepsmith.server.stopWriting`: the number of an order; without one, all are stopped. */
@@ -467,7 +469,12 @@ export interface Stopped {
   readonly message?: string;
 }
 
-/** Argument of `stepsmith.server.synthesize`; `apply` has the server create the file of the best program. */
+/**
+ * Argument of `stepsmith.server.synthesize`; `apply` has the server create the file of the best program.
+ *
+ * `emit` `auto` asks for a program over tiles, for the chip of the document, or where there is none for one of
+ * single numbers, which is what `python` asks for.
+ */
 export interface SynthesizeOrder extends SizesOrder, WritingOptions {
   readonly emit?: "auto" | "python" | "task" | "tiled";
   readonly apply?: boolean;

@@ -233,8 +233,34 @@ test("the setting says what is written; one of a wrong type counts as not set, a
     ends = [{ state: "cancelled" }];
     await synthesize();
   }
-  assert.deepEqual(asked.map(({ emit }) => emit), ["python", "task", "python"]);
-  assert.deepEqual(warned, ["stepsmith.synthesize.emit has to be python or task; 7 is ignored"]);
+  assert.deepEqual(asked.map(({ emit }) => emit), ["auto", "task", "auto"]);
+  assert.deepEqual(warned, ["stepsmith.synthesize.emit has to be auto or tiled or scalar or task; 7 is ignored"]);
+});
+
+test("what is written is picked, too; whom else is asked than the lowering writes single numbers", async () => {
+  for (const [pick, emit] of [["Over tiles", "tiled"], ["Of single numbers", "python"], ["Escape", undefined]] as const) {
+    world.picks = [pick];
+    ends = [{ state: "cancelled" }];
+    await vscode.commands.executeCommand("stepsmith.synthesizeAs");
+    assert.equal(asked.splice(0)[0]?.emit, emit);
+  }
+  world.settings = { "synthesize.emit": "tiled", "synthesize.proposer": "search" };
+  await synthesize();
+  assert.deepEqual(asked.map(({ emit, proposer }) => [emit, proposer]), [["python", "search"]]);
+});
+
+test("each program has its cycles on the chip and their bound, and is shown against a file that is there", async () => {
+  const [fast, small] = [900, 1200].map((cycles) => ({
+    ...SOLUTION, text: `# ${cycles}\n`, cycles, ratio: cycles / 800, timing: `${cycles.toLocaleString("en")} cycles on paper`, form: "tiled" as const,
+  }));
+  assert.ok(fast !== undefined && small !== undefined);
+  assert.equal(label(small), "1 operator, 1,200 cycles on paper, 1.5x of the bound");
+  assert.match(summary(fast), /, over tiles, verified on fresh data$/);
+  world.files.set(FILE, "# mine\n");
+  ends = [{ solutions: [fast, small], file: FILE }];
+  world.picks = [label(small), "Replace"];
+  await synthesize();
+  assert.ok(world.shown.some((shown) => shown.endsWith(`f.step.py: ${label(small)}`)), world.shown.join());
 });
 
 test("missing sizes are asked for with a guess, and remembered", async () => {

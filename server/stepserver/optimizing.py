@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from lsprotocol import types
 
 from stepcore.chips.keys import described
-from stepcore.chips.reader import read_hardware
 from stepcore.ide import timed
 from stepcore.ide.line_edits import line_edits
 from stepcore.ide.model import ProgramInfo
@@ -26,7 +25,6 @@ from stepcore.jobdata.faster import OptimizeOrder, OptimizeStop, OptimizingParam
 from stepcore.jobdata.optimizing import OPTIMIZE, FasterResult, OptimizeProgress, OptimizeRequest
 from stepcore.jobs import Job, JobCancelled, JobError
 from stepcore.settings.data_folder import records_folder
-from stepcore.timing.hardware import PRESETS
 from stepserver.agents import AgentPools
 from stepserver.convert import Converter
 from stepserver.documents import Module
@@ -159,8 +157,7 @@ class Optimizing:
         self._pools.close()
 
     def _request(self, module: Module, info: ProgramInfo, order: OptimizeOrder) -> OptimizeRequest:
-        around, chosen = self._around, self._timing.chip(module)
-        chip = PRESETS[chosen.name] if chosen.text is None else read_hardware(chosen.text, chosen.name)
+        around, chip = self._around, self._timing.chip(module).hardware
         settings, config = around.workspace.settings_of(module.uri), around.projects.project(module).config
         limits = limits_of(settings, config)
         return OptimizeRequest(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import chain, count, dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from stepcore.chips.keys import described
 from stepcore.jobdata.choices import SUFFIXES
 from stepcore.jobdata.editor import News, PlainRange, SizesOrder, SynthesizeOrder
 from stepcore.jobdata.plain import shared
@@ -28,7 +30,7 @@ from stepcore.jobdata.writing import (
     WritingOptions,
     WritingProgress,
 )
-from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS
+from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS, LOWER
 from stepserver.client import Client
 from stepserver.documents import Module
 from stepserver.editor import Editor
@@ -36,12 +38,14 @@ from stepserver.writing import Work
 
 if TYPE_CHECKING:
     from stepcore.text.span import SourceFile
+    from stepserver.timing import ChipInForce
 
 TITLE: Final = "Synthesize STeP Program"
 _SECONDS: Final = 120.0  # for one function, the import of PyTorch included, before anybody else is asked
 _TORCH: Final = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE)
 _HEAD: Final = re.compile(r"(?:def|class)[ \t]+\w")
 _OWN: Final = ("@step.", "@stepcore.")  # what stands above functions and programs of STeP itself
+_OVER_TILES: Final = ("auto", "tiled")
 _LAST_LINE: Final = 2**31 - 1
 
 
@@ -86,10 +90,12 @@ def _holds_lines(source: SourceFile, head: int, first: int, last: int) -> bool:
     return all(not line or _margin(line) > margin or line.lstrip().startswith(")") for line in body)
 
 
-def synthesis(module: Module, order: SynthesizeOrder, root: str) -> Work[Any, Any] | str:
+def synthesis(
+    module: Module, order: SynthesizeOrder, root: str, *, chip_for: Callable[[Module], ChipInForce]
+) -> Work[Any, Any] | str:
     """Return the work that ``stepsmith.server.synthesize`` orders, or why there is none.
 
-    ``root`` is the folder of the workspace, whose files may call the function.
+    ``root`` is the folder of the workspace, whose files may call the function; tiles are chosen for a chip.
     """
     if module.is_notebook or module.texts[0].language != "python":
         return "programs are synthesized for functions of Python files"
@@ -99,6 +105,8 @@ def synthesis(module: Module, order: SynthesizeOrder, root: str) -> Work[Any, An
     problem = _problem(order)
     if not problem and proposer not in FOR_FUNCTIONS:
         problem = f"proposer has to be one of {', '.join(FOR_FUNCTIONS)}"
+    if not problem and order.emit == "tiled" and proposer not in (AUTO, LOWER):
+        problem = f"programs over tiles are written by {LOWER}, or by {AUTO}; give another emit for others"
     if not problem and order.seconds is not None and order.seconds <= 0:
         problem = "seconds has to be more than 0"
     if problem:
@@ -107,6 +115,11 @@ def synthesis(module: Module, order: SynthesizeOrder, root: str) -> Work[Any, An
     budget = order.seconds or (None if entry is None else entry.seconds)
     options = {**shared(WritingOptions, order), "proposer": proposer, "seconds": budget}
     request = FunctionRequest(emit=order.emit, **_subject(module, order, root), **options)
+    if order.emit in _OVER_TILES and proposer in (AUTO, LOWER):
+        chip = chip_for(module)
+        if chip.problem:
+            return f"the chip cannot be used: {chip.problem}"
+        request = replace(request, chip_name=chip.name, chip=described(chip.hardware))
     suffix, dims = SUFFIXES[order.emit], order.dims
     seconds = _SECONDS + (budget or 0.0)
     return Work(FUNCTION, request, seconds, _progress, lambda found: _result(found, suffix, dims))
@@ -180,6 +193,8 @@ def _progress(data: WritingProgress) -> News:
         "sizes": "finding sizes of its arguments",
         "trace": "tracing the function",
         "check": "running the function at several sizes",
+        "schedule": f"choosing tiles and lanes{f' ({count:,} tried)' if count else ''}",
+        "verify": "verifying programs over tiles",
         "lower": f"trying layouts, verifying programs{f' ({count} done)' if count else ''}",
         "search": f"searching: {data.text}",
         "write": f"writing {count} verified program{'' if count == 1 else 's'}",

@@ -20,6 +20,7 @@ from pygls.uris import to_fs_path
 
 from stepcore.chips.chosen import SUFFIX, chosen_chip
 from stepcore.chips.keys import HardwareError
+from stepcore.chips.reader import read_hardware
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
 from stepcore.ide import timed
 from stepcore.ide.actions import QUICKFIX
@@ -40,6 +41,7 @@ from stepcore.jobdata.timing import FindingRow, ProgramTimes, TimeRequest, Timin
 from stepcore.jobs import JobCancelled, JobError
 from stepcore.text.files import Unusable, read_file
 from stepcore.text.span import Span
+from stepcore.timing.hardware import PRESETS, Hardware
 from stepserver.convert import Converter
 from stepserver.documents import Module
 from stepserver.loop import Loop
@@ -64,6 +66,20 @@ class ChipInForce:
     text: str | None = None
     origin: str = ""
     problem: str = ""
+
+    @property
+    def hardware(self) -> Hardware:
+        """The chip; only where there is no ``problem``."""
+        return PRESETS[self.name] if self.text is None else read_hardware(self.text, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldCycles:
+    """The cycles of a program that comes to its end, by their bound where that is known, and a line about them."""
+
+    cycles: int | None = None
+    ratio: float | None = None
+    line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,8 +477,8 @@ class TimingStatus:
                 return TimelineResult(name, chip.name, cycles, found.stopped, lines, trace, found.problem)
         return TimelineResult(name, chip.name, 0, False, (), None, problem)
 
-    async def told(self, module: Module, path: str, text: str) -> tuple[int | None, str]:
-        """Return the cycles of the program of a text that is no document, or of its composition, and a line about them.
+    async def told(self, module: Module, path: str, text: str) -> ToldCycles:
+        """Return what the program of a text that is no document takes, or its composition.
 
         ``module`` is where it was asked for: its chip holds. Nothing is said where the text has no program to time.
         """
@@ -475,11 +491,12 @@ class TimingStatus:
         found = () if result is None else result.programs
         chosen = next((each for each in found if each.text), found[0] if len(found) == 1 else None)
         if chosen is None or chosen.row is None:
-            return (None, "") if chosen is None else (chosen.cycles, chosen.text)
+            return ToldCycles() if chosen is None else ToldCycles(chosen.cycles, line=chosen.text)
         row = chosen.row
         if row.stopped:
-            return None, timed.headline(row, is_fluid=False)
-        return row.cycles, f"{row.cycles:,} cycles on {chip.name}"
+            return ToldCycles(line=timed.headline(row, is_fluid=False))
+        ratio = row.cycles / row.bound if row.bound else None
+        return ToldCycles(row.cycles, ratio, f"{row.cycles:,} cycles on {chip.name}")
 
     # -- chips ----------------------------------------------------------------------------------------------------
 

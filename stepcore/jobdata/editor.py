@@ -275,9 +275,13 @@ class SizesOrder(Record, kw_only=True):
 
 
 class SynthesizeOrder(SizesOrder, WritingOptions, kw_only=True):
-    """Argument of ``stepsmith.server.synthesize``; ``apply`` has the server create the file of the best program."""
+    """Argument of ``stepsmith.server.synthesize``; ``apply`` has the server create the file of the best program.
 
-    emit: Emit = "python"
+    ``emit`` ``auto`` asks for a program over tiles, for the chip of the document, or where there is none for one of
+    single numbers, which is what ``python`` asks for.
+    """
+
+    emit: Emit = "auto"
     apply: bool = False
 
 

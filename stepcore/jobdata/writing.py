@@ -38,7 +38,8 @@ class Solution(Record):
 
     ``layout`` says in words how its values stream, ``layers`` of how many a network consists. ``traffic_ratio`` is
     off-chip traffic over the compulsory: each input and output once. ``form`` is that of its elements, single numbers
-    or tiles. In an editor ``timing`` says what it takes on the chip, ``cycles`` where it comes to its end.
+    or tiles. ``timing`` says in an editor what it takes on the chip; ``cycles`` where it comes to its end, and how many
+    times the least possible they are (``ratio``).
     """
 
     impl: str
@@ -57,6 +58,7 @@ class Solution(Record):
     cycles: int | None = None
     timing: str | None = None
     form: ProgramForm = "scalar"
+    ratio: float | None = None
 
 
 class AnswerParts(Record):
@@ -146,10 +148,13 @@ class FunctionRequest(SizesRequest, WritingOptions, kw_only=True):
 
     ``proposer`` is one of :data:`stepcore.jobs.proposers.FOR_FUNCTIONS`. ``impls`` are programs that ``writer`` wrote
     for the result's ``task``, ``experiences`` teach a search. With ``emit`` ``auto`` the lowering writes a program over
-    tiles where there is one, else one of single numbers.
+    tiles where there is one, else one of single numbers; tiles are chosen for the ``chip``, the text of a description
+    ("": the project's).
     """
 
     emit: Emit = "python"
+    chip_name: str = ""
+    chip: str = ""
     folder: str = ""
     experiences: tuple[Experience, ...] = ()
     impls: tuple[str, ...] = ()

@@ -393,6 +393,8 @@ def _show(row: FunctionRow, options: FunctionOptions) -> None:
             write_program(best.text or "")
     for note in found.notes:
         complain(f"{one_line(row.path)}: note: {note}")
+    if best is not None and best.form == "tiled" and len(found.programs) > 1 and not options.explain:
+        complain("--explain and --format json show all of them")
     sys.stdout.flush()
 
 

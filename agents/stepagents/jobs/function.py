@@ -1,6 +1,7 @@
 """The job ``function`` of the agents' worker: from the text of a Python file to verified programs. Loads torch.
 
-Progress tells ``stage`` (``sizes``, ``trace``, ``check``, ``lower``, ``search``, ``write``) and ``candidates``.
+Progress tells ``candidates`` and ``stage``: ``sizes``, ``trace``, ``check``, ``schedule`` and ``verify`` (tiles),
+``lower``, ``search``, ``write``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import torch
 
 from stepagents.jobs.composing import compose
 from stepagents.jobs.sizes import folder_of, unsettled
-from stepagents.jobs.tiled import TiledOrder, instead_of_tiles, tiled_result
+from stepagents.jobs.tiled import TiledOrder, chip_of, instead_of_tiles, tiled_result
 from stepagents.lower.layouts import ConstantTooLarge
 from stepagents.lower.normalise import Unlowered
 from stepagents.lower.search import Lowering, LoweringOptions, VerifiedProgram, lower
@@ -139,7 +140,8 @@ class _Job:
 
     def _over_tiles(self, traced: TracedFunction) -> FunctionResult:
         """Return the program over tiles of a traced function, or why there is none."""
-        order = TiledOrder(traced, self._target, self._folder, self._tell, self._seed)
+        chip = chip_of(self._request, self._folder)
+        order = TiledOrder(traced, self._target, self._folder, self._tell, self._seed, chip)
         with self._guard.quiet():
             found = tiled_result(order)
         inferred = None if self._inferred is None else self._inferred.record()

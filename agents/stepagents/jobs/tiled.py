@@ -20,16 +20,18 @@ from stepagents.torchfn.target import Target
 from stepagents.traced.graph import TracedFunction
 from stepcore.chips.chosen import chosen_chip
 from stepcore.chips.keys import HardwareError
+from stepcore.chips.reader import read_hardware
 from stepcore.conversion.to_python import ConvertError
 from stepcore.cycles.bounds import bound_of
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import time_program
 from stepcore.jobdata.choices import SUFFIXES
 from stepcore.jobdata.failures import Finding
-from stepcore.jobdata.writing import FunctionResult, Solution
+from stepcore.jobdata.writing import FunctionRequest, FunctionResult, Solution
 from stepcore.records import Record
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.text.wording import times_text
+from stepcore.timer.told import chip_told
 from stepcore.timing.hardware import PRESETS, Hardware
 
 _SIZE: Final = 256  # of a dimension that nobody gave a size, where no tensor becomes too large by it
@@ -39,17 +41,18 @@ _TRIES: Final = 3  # programs that are verified until one is right
 _SMALLER: Final = 3  # programs beside it that need fewer bytes on chip
 _FAR: Final = 3.0  # times the bound, from where it is told
 _NONE: Final = "no program over tiles: "
-_ADVICE: Final = "--emit scalar writes a program of single numbers"
+_ADVICE: Final = "--emit scalar writes a program of single numbers (in VS Code the setting stepsmith.synthesize.emit)"
 
 
 class TiledOrder(Record):
-    """What is wanted: the function, where its file goes, who hears how far it is, and the seed of its data."""
+    """What is wanted: the function, where its file goes, who hears how far it is, the seed of its data, the chip."""
 
     traced: TracedFunction
     target: Target
     folder: Path
     tell: Callable[[str, int], None]
     seed: int
+    chip: Hardware
 
 
 def tiled_result(order: TiledOrder) -> FunctionResult:
@@ -57,9 +60,8 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
     traced = replace(order.traced, seed=order.seed)
     sizes, assumed = _sizes(traced)
     traced = replace(traced, bound=sizes)
-    chip = _chip(order.folder / "file")
-    options = ScheduleOptions(chip, chip.onchip.capacity or CAPACITY, _TRIES, _SMALLER)
-    tell = partial(order.tell, "lower")
+    options = ScheduleOptions(order.chip, order.chip.onchip.capacity or CAPACITY, _TRIES, _SMALLER)
+    tell = partial(order.tell, "schedule")
     try:
         found = ragged_schedules(traced, options, tell) or schedules(traced, options, tell)
     except (ArithmeticError, AssertionError, LookupError, RuntimeError, ValueError) as error:
@@ -77,7 +79,7 @@ def _files(
 ) -> Iterator[tuple[Tiled, Delivered | str]]:
     """Yield each program with its verified file, or with why there is none; one is written when it is asked for."""
     for program in programs:
-        order.tell("write", tried)
+        order.tell("verify", tried)
         try:
             file = delivered(traced, order.target, program, order.folder, SUFFIXES["tiled"])
         except ConvertError as error:
@@ -101,10 +103,17 @@ def _sizes(traced: TracedFunction) -> tuple[dict[str, int], list[str]]:
         size //= 2
 
 
-def _chip(near: Path) -> Hardware:
-    """Return the chip of the project, the default one where its configuration cannot be used: others tell that."""
+def chip_of(request: FunctionRequest, folder: Path) -> Hardware:
+    """Return the chip of an order, else that of the project, the default one where nobody can use that: others tell.
+
+    Raises:
+        JobError: STEP506, the order describes a chip that cannot be used.
+    """
+    if request.chip:
+        with chip_told():
+            return read_hardware(request.chip, request.chip_name)
     try:
-        config = Configs().for_file(near)
+        config = Configs().for_file(folder / "file")
     except ConfigError:
         config = Config()
     try:
@@ -123,9 +132,9 @@ def _solved(
 ) -> FunctionResult:
     best = _written(program, file, program.schedule)
     others, faults = _smaller(order, found, traced)
-    notes = [*_notes(program, file, assumed), *_far(program, traced, _chip(order.folder / "file"))]
+    notes = [*_notes(program, file, assumed), *_far(program, traced, order.chip)]
     if others:
-        notes.append(f"{len(others)} more with fewer bytes on chip and more cycles: --explain and JSON show them")
+        notes.append(f"{len(others)} more with fewer bytes on chip and more cycles")
     return replace(
         _result(order, found, traced),
         solved=True,
@@ -152,7 +161,7 @@ def _written(program: Tiled, file: Delivered, layout: str) -> Solution:
         program.impl, len(program.checked.graph.nodes), program.metrics, dict(program.spec.defaults),
         text=file.text, layout=layout, proposer="lower",
     )  # fmt: skip
-    return replace(found, form="tiled")
+    return replace(found, form="tiled", cycles=program.cycles)
 
 
 def _notes(program: Tiled, file: Delivered, assumed: Sequence[str]) -> list[str]:
@@ -160,7 +169,7 @@ def _notes(program: Tiled, file: Delivered, assumed: Sequence[str]) -> list[str]
     if assumed:
         sizes = dict(program.spec.defaults)
         taken = ", ".join(f"{name}={sizes[name]}" for name in assumed if name in sizes)
-        notes.append(f"nobody gave sizes: {taken} were taken; --dims gives others")
+        notes.append(f"nobody gave sizes: {taken} were taken; --dims or a comment with numbers gives others")
     if not file.is_whole:
         at = "; ".join(", ".join(f"{name}={size}" for name, size in sizes.items()) for sizes in file.verified)
         notes.append(f"verified at {at}: a run at its own sizes would take too long")

@@ -1,4 +1,5 @@
 /** How programs are told apart in a list. Nothing here knows the editor. */
+import { ofBound } from "../faster/words";
 import type { Solution } from "../server";
 
 /** What more digits of a streaming degree tell does not count as a difference. */
@@ -6,7 +7,11 @@ const DIGITS = 2;
 
 export function label(solution: Solution): string {
   const operators = solution.operators === 1 ? "1 operator" : `${solution.operators} operators`;
-  return solution.cycles === undefined ? operators : `${operators}, ${solution.cycles.toLocaleString("en")} cycles`;
+  if (solution.cycles === undefined) {
+    return operators;
+  }
+  const cycles = solution.timing ?? `${solution.cycles.toLocaleString("en")} cycles`; // with the chip
+  return [operators, cycles, ofBound(solution.ratio)].filter((part) => part !== "").join(", ");
 }
 
 /** Costs at the task's own sizes, and how the program ends. */
@@ -19,6 +24,7 @@ export function summary(solution: Solution): string {
     solution.cycles === undefined ? (solution.timing ?? "") : "",
     bytes.length === 0 ? "" : `${bytes.join(", ")}${sizesText(solution)}`,
     solution.streaming_degree === null ? "" : `streaming degree ${solution.streaming_degree.toFixed(DIGITS)}`,
+    solution.form === "tiled" ? "over tiles" : "",
     "verified on fresh data",
     (solution.layout ?? "") === "" ? "" : `layout: ${solution.layout}`,
   ];

@@ -3,14 +3,15 @@ import * as vscode from "vscode";
 
 import type { Server } from "../client";
 import { registerAll } from "../errors";
-import { savedFirst, tellAndOfferSave } from "../files";
+import { exists, savedFirst, tellAndOfferSave } from "../files";
 import { NO_PYTORCH, SIZES_MISSING } from "../codes";
 import { offerPython } from "../missing";
 import { did } from "../progress";
-import { choiceSetting } from "../settings";
 import { mayRunCode } from "../trust";
 import type { Asking } from "./asking";
 import { deliver } from "./delivery";
+import { configuredEmit, type Emit, orderedEmit, pickedEmit } from "./emit";
+import { label } from "./labels";
 import { type ModelOrder, withSpent } from "./answers";
 import type { Orders } from "./orders";
 import { pickSolution } from "./picker";
@@ -33,6 +34,7 @@ interface Request {
   readonly version: number;
   readonly name: string;
   readonly writer: Writer;
+  readonly emit: Emit;
 }
 
 /** Sizes that a user wrote; those that did not work are only proposed again. */
@@ -78,6 +80,7 @@ export class Synthesis implements vscode.Disposable {
             this.synthesize((document) => configured(FOR_FUNCTIONS, "synthesize.proposer", document, (text) => log.warn(text))),
           "stepsmith.synthesizeWithModel": () => this.synthesize(() => MODEL),
           "stepsmith.synthesizeWith": () => this.synthesize(() => picked(FOR_FUNCTIONS, TITLE)),
+          "stepsmith.synthesizeAs": () => this.synthesize(() => AUTO, () => pickedEmit(TITLE)),
         },
         log,
       ),
@@ -95,9 +98,11 @@ export class Synthesis implements vscode.Disposable {
     this.subscriptions.forEach((subscription) => void subscription.dispose());
   }
 
-  /** Have whom `who` names write a program for the function at the cursor. */
+  /** Have whom `who` names write what `what` names for the function at the cursor. */
   private async synthesize(
     who: (document: vscode.TextDocument) => Proposer | undefined | Promise<Proposer | undefined>,
+    what: (document: vscode.TextDocument) => Emit | Promise<Emit | undefined> = (document) =>
+      configuredEmit(document, (text) => this.log.warn(text)),
   ): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.languageId !== "python") {
@@ -109,7 +114,8 @@ export class Synthesis implements vscode.Disposable {
     }
     const proposer = await who(editor.document);
     const chosen = proposer === undefined ? undefined : await writer(proposer, this.asking);
-    if (chosen === undefined) {
+    const emit = chosen === undefined ? undefined : await what(editor.document);
+    if (chosen === undefined || emit === undefined) {
       return;
     }
     const { selection } = editor;
@@ -118,7 +124,7 @@ export class Synthesis implements vscode.Disposable {
       return;
     }
     const name = nameAt(linesOf(document), selection.start.line, selection.end.line);
-    await this.fulfil({ document, range: selection, version: document.version, name, writer: chosen });
+    await this.fulfil({ document, range: selection, version: document.version, name, writer: chosen, emit });
   }
 
   /** Order a program and deliver it; `given` are sizes that the user has just written. */
@@ -231,15 +237,11 @@ export class Synthesis implements vscode.Disposable {
     model: ModelOrder | undefined,
   ): Promise<WritingParams | undefined> {
     const { document, name } = request;
-    const emit = choiceSetting("synthesize.emit", ["python", "task"], document);
-    if (emit.problem !== undefined) {
-      this.log.warn(emit.problem);
-    }
     const limit = vscode.workspace.getConfiguration("stepsmith.write", document).get<number>("seconds", 60);
     const { proposer } = request.writer;
     const patience = proposer === AUTO || proposer === LOWER ? {} : { seconds: limit };
     const who = proposer === AUTO ? {} : { ...optionsOf(request.writer, this.asking), ...patience };
-    const target: SynthesizeOrder = { ...placeOf(request), inputs, emit: emit.value, ...who };
+    const target: SynthesizeOrder = { ...placeOf(request), inputs, emit: orderedEmit(request.emit, proposer), ...who };
     const title = `Stepsmith synthesizes ${name === "" ? "a program" : name}`;
     return this.asking.during(model?.target, (begins) =>
       this.orders.follow(title, "stepsmith.server.synthesize", target, begins, (news) => model?.hear(news)),
@@ -324,7 +326,13 @@ export class Synthesis implements vscode.Disposable {
     }
     const title = `${solutions.length} verified programs for ${name}, ${ORDER}`;
     const placeholder = `Enter puts the program into ${nameOf(uri)}, Escape leaves everything as it is`;
-    const chosen = await pickSolution(title, placeholder, solutions, ({ text }) => this.proposals.showText(uri, text ?? ""));
+    const isThere = await exists(uri);
+    const chosen = await pickSolution(title, placeholder, solutions, (solution) => {
+      const text = solution.text ?? "";
+      return isThere
+        ? this.proposals.showDifference(uri, text, label(solution), vscode.ViewColumn.Beside)
+        : this.proposals.showText(uri, text);
+    });
     if (chosen === undefined) {
       await this.proposals.close();
     }

@@ -59,7 +59,7 @@ async def synthesize(parts: Parts, *arguments: Any) -> dict[str, Any]:
     order = order_of(SynthesizeOrder, arguments)
     applies = not isinstance(order, str) and order.apply
     deliver = partial(put_beside, parts.editor, parts.workspace.client) if applies else None
-    number, problem = _begun(parts, order, synthesis, deliver)
+    number, problem = _begun(parts, order, partial(synthesis, chip_for=parts.timing.chip), deliver)
     if problem and applies:  # such a client drops answers of commands
         parts.editor.warn(problem)
     return written(OrderStarted(number, problem))

@@ -62,7 +62,7 @@ test("the light bulb offers it; several verified programs come to choose from, a
   await progress().or(picker(LIST)).first().waitFor();
   await picker(LIST).waitFor();
   assert.ok((await rows().count()) > 1);
-  assert.match(await rows().first().innerText(), /\d+ operators, [\d,]+ cycles[^]*on chip, .* off chip \([\d.,]+x compulsory\) at M=\d+.*, verified on fresh data/);
+  assert.match(await rows().first().innerText(), /\d+ operators, [\d,]+ cycles on default, [\d.]+x of the bound[^]*on chip, .* off chip \([\d.,]+x compulsory\) at M=\d+.*, over tiles, verified on fresh data/);
   await line("@step.program").first().waitFor();
   await workbench.bothThemes("synthesis-list");
   const first = await workbench.text();
@@ -122,6 +122,23 @@ test("what is in the file already is shown against the new program, and is kept,
   await keyboard.press("Control+z");
   await workbench.save();
   await eventually(() => assert.equal(onDisk(PROGRAM), own));
+});
+
+test("what is written can be picked, and a program is taken by a click, seen as a difference to what is there", async () => {
+  const { workbench } = parts;
+  await workbench.page.keyboard.press("Control+1");
+  await workbench.goto(9);
+  await workbench.command("Stepsmith: Synthesize STeP Program as ...");
+  await rows().filter({ hasText: /^Of single numbers/ }).first().click();
+  await picker(LIST).waitFor();
+  await workbench.page.locator(".monaco-diff-editor").first().waitFor();
+  await workbench.bothThemes("synthesis-difference");
+  const second = rows().nth(1);
+  assert.doesNotMatch(await second.innerText(), /over tiles/);
+  await second.click();
+  await picker(`${PROGRAM} exists already`).waitFor();
+  await rows().filter({ hasText: "Cancel" }).first().click();
+  await workbench.page.locator(".monaco-diff-editor").first().waitFor({ state: "detached" });
 });
 
 test("with the setting, a task file is written", async () => {
