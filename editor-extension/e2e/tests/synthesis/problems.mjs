@@ -30,7 +30,7 @@ async function written(name) {
 
 test("sizes that are missing are asked for with a guess, and the answer is remembered", async () => {
   const { editor, workbench } = parts;
-  editor.configure({ "window.title": "as at first" }); // no other setting of the folder is left once it is read
+  editor.configure({ "window.title": "as at first", "stepsmith.synthesize.emit": "scalar" }); // no other setting of the folder is left once it is read
   await eventually(async () => assert.match(await workbench.page.title(), /as at first/));
   await workbench.command("View: Close All Editors");
   const box = widget("Sizes of the arguments of gated");
