@@ -42,6 +42,25 @@ def test_prices(body: str, flops: int) -> None:
     assert cost(body) == CallCost(flops, ())
 
 
+@pytest.mark.parametrize(
+    ("method", "flops"),
+    [
+        ("exp_()", 4 * 8),
+        ("add_(1)", 8),
+        ("mul_(input[0])", 8),
+        ("clamp_(0, 1)", 8),
+        ("cumsum_(0)", 8),
+        ("fill_(1)", 0),
+        ("zero_()", 0),
+        ("copy_(input[0])", 0),
+    ],
+)
+def test_a_method_that_changes_its_tensor_costs_what_its_pure_form_costs(method: str, flops: int) -> None:
+    assert cost(f"y = input[0].clone()\ny.{method}\nreturn [y]\n") == CallCost(flops, ())
+    assert cost("y = input[0].clone()\ny.exp_()\nreturn [y]\n", exp=7).flops == 7 * 8
+    assert cost("y = input[0].clone()\ny.index_put_((), input[0])\nreturn [y]\n").unknown == ("index_put",)
+
+
 def test_a_product_includes_an_addition_of_its_result() -> None:
     given, product = STuple([LEFT, RIGHT]), 2 * 2 * 4 * 8
     assert cost("return [input[0] @ input[1]]\n", given, PRODUCT).flops == product

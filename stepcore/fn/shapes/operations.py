@@ -38,6 +38,7 @@ _ACTIVATIONS: Final = allow.names(
     """celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus
     softshrink softsign tanhshrink"""
 )
+_WRITES: Final = allow.names("copy_ fill_ fill_diagonal_ zero_")  # elements that were computed before, or nowhere
 _POINTWISE: Final = allow.POINTWISE | _ACTIVATIONS | {"masked_fill", "where"}
 
 
@@ -74,6 +75,8 @@ class Shapes:
 
     def _apply(self, name: str, args: Sequence[Any], kwargs: Kwargs) -> Any:
         if allow.is_inplace(name):
+            if name not in _WRITES:  # what is written is computed as by the method that gives a new tensor
+                self.apply(name[:-1], args, kwargs)
             return args[0] if isinstance(args[0], AbstractTensor) else None
         if name in ("max", "min") and len(args) > 1 and isinstance(args[1], AbstractTensor):
             return self.pointwise("maximum", args)
