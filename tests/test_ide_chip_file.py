@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepcore.chips.keys import KEYS
+from stepcore.ide.actions import actions
 from stepcore.ide.analysis import analyze
 from stepcore.ide.chip_file import toml_completions, toml_findings, toml_hover, toml_kind
 from stepcore.timing.hardware import PRESETS
@@ -20,6 +21,10 @@ CHIP = 'base = "paper"\nmemory.latency = 40\n'
         ("new.toml", "", "chip"),
         ("stepsmith.toml", "", "config"),
         ("pyproject.toml", CHIP, ""),
+        ("chip.toml", "[memroy]\nchannels = 3\n", "chip"),
+        ("chip.toml", "flop.silu = 3\n", "chip"),
+        ("chip.toml", "[memroy]\nchanels = 3\n", ""),
+        ("other.toml", "[memo]\ntext = 1\n[unity]\nversion = 2\n", ""),
         ("other.toml", '[package]\nname = "memory"\n', ""),
         ("other.yaml", CHIP, ""),
     ],
@@ -40,6 +45,31 @@ def test_a_mistake_is_found_while_it_is_typed() -> None:
     assert config.code == "STEP907"
     assert wrong[config.span.start : config.span.end].startswith(("[timing]", "hv"))
     assert toml_findings("stepsmith.toml", '[timing]\nhw = "paper"\n') == []
+
+
+@pytest.mark.parametrize(
+    ("text", "messages", "mended"),
+    [
+        ("[memroy]\nchannels = 3\nburst = 64\n", ("no table is called memroy; did you mean memory?",), "[memory]"),
+        ("memroy.channels = 3\n", ("no table is called memroy; did you mean memory?",), "memory.channels = 3"),
+        ("[flop]\nsilu = 3\n", ("no table is called flop; did you mean flops?",), "[flops]"),
+        (CHIP + "memory.latenzy = 3\n", ("did you mean memory.latency?",), ""),
+        ("[memory]\nlatenzy = 3\n", ("no key is called memory.latenzy; did you mean memory.latency?",), "latency = 3"),
+        ('[memory]\ninterleave = "triangle"\n', ("did you mean triangular?",), 'interleave = "triangular"'),
+        ("[memroy]\nchannels = 3\n[memory]\nburst = 64\n", ("did you mean memory.channels?",), ""),
+        ('base = "papr"\n[memory]\nburst = 64\n', ("did you mean paper?",), 'base = "paper"'),
+    ],
+)
+def test_a_misspelling_is_told_once_and_mended(text: str, messages: tuple[str, ...], mended: str) -> None:
+    found = toml_findings("chip.toml", text)
+    assert [message in each.message for message, each in zip(messages, found, strict=True)] == [True] * len(messages)
+    if mended:
+        (edit,) = found[0].fix.edits  # type: ignore[union-attr]
+        fixed = text[: edit.span.start] + edit.text + text[edit.span.end :]
+        assert mended in fixed.split("\n")
+        assert toml_findings("chip.toml", fixed) == []
+        offered = actions(analyze(text, "chip.toml"), found[0].span)
+        assert [action.edits for action in offered] == [(edit,)]
 
 
 def test_keys_and_values_are_proposed() -> None:

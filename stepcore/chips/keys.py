@@ -66,12 +66,14 @@ class HardwareError(ValueError):
     """A description of a chip that cannot be used.
 
     ``line`` is that of the key, from 1; 0 where there is none. ``path`` is the file, empty where none was read.
+    ``instead`` is a word of that line and what to write there, where that is certain.
     """
 
-    def __init__(self, message: str, line: int = 0, path: str = "") -> None:
+    def __init__(self, message: str, line: int = 0, path: str = "", instead: tuple[str, str] | None = None) -> None:
         super().__init__(clipped(message, 500))
         self.line = line
         self.path = path
+        self.instead = instead
 
     @property
     def place(self) -> str:

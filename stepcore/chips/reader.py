@@ -79,22 +79,33 @@ class _Reader:
         if isinstance(base, str) and base in PRESETS:
             chip = PRESETS[base]
         else:
-            near = nearest(base[:80], PRESETS, closed=True) if isinstance(base, str) else []
-            advice = f"; did you mean {near[0]}?" if near else ""
-            self._refuse(("base",), f"base is one of {', '.join(PRESETS)}, and not {_shown(base)}{advice}")
+            self._refuse_choice(("base",), f"one of {', '.join(PRESETS)}", PRESETS, base)
         chip = replace(chip, name=self._name(table, name), base=chip.name)
         flops = dict(chip.flops)
-        for path, value in _leaves({key: value for key, value in table.items() if key not in OWN}):
+        for path, value in _leaves(self._tables(table)):
             key = ".".join(path)
             if key in KEYS and len(path) == len(key.split(".")):
                 chip = self._with(chip, path, KEYS[key], value)
             elif len(path) == 2 and path[0] == _FLOPS:
                 flops.update(self._price(path, value))
             elif not (path[0] in TABLES and len(path) == 1 and value == {}):
-                self._refuse(path, _unknown(path))
+                self._refuse(path, *_unknown(path))
             if len(self.problems) >= MOST_PROBLEMS:
                 break
         return replace(chip, flops=MappingProxyType(flops))
+
+    def _tables(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all but ``OWN``; a misspelt table is refused once, and read as the one that is meant."""
+        found: dict[str, Any] = {}
+        for key, value in table.items():
+            meant = meant_table(key, value) if isinstance(value, dict) else ""
+            if meant and meant not in table and meant not in found:
+                self._refuse((key,), f"no table is called {clipped(key, 80)}; did you mean {meant}?", (key, meant))
+                self.lines.update({(meant, *path[1:]): at for path, at in self.lines.items() if path[0] == key})
+                found[meant] = value
+            elif key not in OWN:
+                found[key] = value
+        return found
 
     def _name(self, table: Mapping[str, Any], name: str) -> str:
         found = table.get("name", name)
@@ -108,9 +119,7 @@ class _Reader:
     def _with(self, chip: Hardware, path: tuple[str, ...], known: ChipKey, value: Any) -> Hardware:
         if known.choices:
             if not isinstance(value, str) or value not in known.choices:
-                near = nearest(value[:80], known.choices, closed=True) if isinstance(value, str) else []
-                advice = f"; did you mean {near[0]}?" if near else ""
-                self._refuse(path, f"{known.name} is {known.bounds}, and not {_shown(value)}{advice}")
+                self._refuse_choice(path, known.bounds, known.choices, value)
                 return chip
         elif not self._is_number(path, known, value):
             return chip
@@ -134,8 +143,26 @@ class _Reader:
         self._refuse(path, f"{known.name} is {known.bounds}{unit}, and not {_shown(value)}{_way_out(known, value)}")
         return False
 
-    def _refuse(self, path: tuple[str, ...], message: str) -> None:
-        self.problems.append(HardwareError(message, self.lines.get(path, 0)))
+    def _refuse_choice(self, path: tuple[str, ...], bounds: str, choices: Iterable[str], value: Any) -> None:
+        near = nearest(value[:80], choices, closed=True) if isinstance(value, str) else []
+        advice = f"; did you mean {near[0]}?" if near else ""
+        instead = (value, near[0]) if near else None
+        self._refuse(path, f"{'.'.join(path)} is {bounds}, and not {_shown(value)}{advice}", instead)
+
+    def _refuse(self, path: tuple[str, ...], message: str, instead: tuple[str, str] | None = None) -> None:
+        self.problems.append(HardwareError(message, self.lines.get(path, 0), instead=instead))
+
+
+def meant_table(name: str, keys: Iterable[str]) -> str:
+    """Return the table that a misspelt ``name`` with some of its ``keys`` means; an empty text where none is meant."""
+    near = [] if name in TABLES else nearest(name[:80], TABLES, closed=True)
+    if not near:
+        return ""
+    if near[0] != _FLOPS:
+        return near[0] if any(f"{near[0]}.{key}" in KEYS for key in keys) else ""
+    from stepcore.chips.prices import PRICED  # few files have prices: it brings the function language
+
+    return _FLOPS if any(key in PRICED for key in keys) else ""
 
 
 def _leaves(table: Mapping[str, Any], before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -148,30 +175,35 @@ def _leaves(table: Mapping[str, Any], before: tuple[str, ...] = ()) -> Iterator[
             yield path, value
 
 
-def _unknown(path: tuple[str, ...]) -> str:
-    """Return what is said of a key that there is not."""
+def _unknown(path: tuple[str, ...]) -> tuple[str, tuple[str, str] | None]:
+    """Return what is said of a key that there is not, and what to write instead of which word, if that is certain."""
     key = ".".join(path)
     said = f"no key is called {clipped(key, 80)}"
     if len(path) == 1 and "." in key:
-        return f'no key is called "{clipped(key, 80)}" in quotes, which make it one part: write it without them'
+        return f'no key is called "{clipped(key, 80)}" in quotes, which make it one part: write it without them', None
     above = ".".join(path[:2])
     if len(path) > 2 and (above in KEYS or path[0] == _FLOPS):
         known = KEYS.get(above, FLOPS)
-        return f"{said}; {clipped(above, 80)} is {known.bounds}, and no table"
+        return f"{said}; {clipped(above, 80)} is {known.bounds}, and no table", None
     if len(path) == 2 and path[1] in OWN:
-        return f"{said}; write {path[1]} above all tables"
+        return f"{said}; write {path[1]} above all tables", None
     if len(path) == 1 and key in TABLES:
-        return f"{said}; it is a table: write {_listed(_of_table(key))}"
+        return f"{said}; it is a table: write {_listed(_of_table(key))}", None
     alike = [name for name in KEYS if name.partition(".")[2] == path[-1]]  # in the wrong table, or in none
     near = alike or nearest(key[:80], (*KEYS, *OWN) if len(path) == 1 else KEYS, closed=True)
     if not near and nearest(path[0][:80], TABLES, closed=True):
         table = nearest(path[0][:80], TABLES, closed=True)[0]
         near = [".".join((table, *path[1:]))] if table == _FLOPS or len(path) == 1 else _of_table(table)
     if near:
-        return f"{said}; did you mean {_listed(near)}?"
+        table, _, name = near[0].rpartition(".")
+        is_certain = len(near) == 1 and (len(path) == 1 or path[:-1] == (table,))
+        return f"{said}; did you mean {_listed(near)}?", (
+            path[-1],
+            near[0] if len(path) == 1 else name,
+        ) if is_certain else None
     if path[0] in TABLES:
-        return f"{said}; there are {_listed(_of_table(path[0]), 'and')}"
-    return f"{said}; there are {', '.join((*OWN, *KEYS))}, and {FLOPS.name}"
+        return f"{said}; there are {_listed(_of_table(path[0]), 'and')}", None
+    return f"{said}; there are {', '.join((*OWN, *KEYS))}, and {FLOPS.name}", None
 
 
 def _of_table(table: str) -> list[str]:

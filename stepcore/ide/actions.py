@@ -121,7 +121,7 @@ def _touches(found: Span, wanted: Span) -> bool:
 def _removes(analysis: Analysis, found: Diagnostic, edits: tuple[Edit, ...], task: Task) -> bool:
     """Return whether applying ``edits`` leaves fewer findings of this code and message, or fewer errors in all."""
     after = _after(analysis, edits, task)
-    if found.severity is Severity.ERROR and after.kind == "none":
+    if found.severity is Severity.ERROR and after.kind == "none" != analysis.kind:
         return False
     count = sum(item.code == found.code and item.message == found.message for item in analysis.diagnostics)
     return sum(item.code == found.code and item.message == found.message for item in after.diagnostics) < count

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Final, Literal, NamedTuple
 
-from stepcore.chips.keys import FLOPS, KEYS, ChipKey, values_of
-from stepcore.chips.reader import TABLES, chip_problems
-from stepcore.findings.diagnostics import Diagnostic, Edit
+from stepcore.chips.keys import FLOPS, KEYS, ChipKey, HardwareError, values_of
+from stepcore.chips.reader import TABLES, chip_problems, meant_table
+from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.ide.model import Completion, Hover, Kind
 from stepcore.settings.config import FILE_NAME, ConfigError, line_of, read_text
 from stepcore.text.span import SourceFile, Span
@@ -24,6 +24,8 @@ SUFFIX: Final = ".toml"
 _OTHERS: Final = frozenset({"pyproject.toml", "cargo.toml"})
 _BASE: Final = re.compile(rf"""^[ \t]*base[ \t]*=[ \t]*["'](?:{"|".join(PRESETS)})["']""", re.MULTILINE)
 _TABLE: Final = re.compile(rf"^[ \t]*\[?(?:{'|'.join(sorted(TABLES))})[ \t]*[.\]]", re.MULTILINE)
+_MOST_TABLES: Final = 20  # of a file of others, that are compared with those of a chip
+_MOST_TEXT: Final = 1 << 14  # characters of such a file
 _HEADER: Final = re.compile(r"^\s*\[\s*([\w.-]+)\s*\]")
 _OPENED: Final = re.compile(r"^\s*\[\s*([\w.-]*)\s*$")  # a header that somebody types
 _ENTRY: Final = re.compile(r"""^(\s*)([\w."'-]*)(\s*=\s*(["']?)([^"'#]*))?""")
@@ -44,7 +46,18 @@ def toml_kind(path: str, text: str) -> TomlKind:
         return "config"
     if not name.endswith(SUFFIX) or name in _OTHERS:
         return ""
-    return "chip" if not text.strip() or _BASE.search(text) or _TABLE.search(text) else ""
+    if not text.strip() or _BASE.search(text) or _TABLE.search(text) or _misspells(text):
+        return "chip"
+    return ""
+
+
+def _misspells(text: str) -> bool:
+    """Return whether a table is nearly called as one of a chip's, and has keys of that one."""
+    tables: dict[str, list[str]] = {}
+    for key in toml_keys(text) if len(text) <= _MOST_TEXT else ():
+        if len(key.path) > 1:
+            tables.setdefault(key.path[0], []).append(key.path[1])
+    return any(meant_table(name, keys) for name, keys in list(tables.items())[:_MOST_TABLES])
 
 
 def toml_findings(path: str, text: str) -> list[Diagnostic]:
@@ -52,7 +65,7 @@ def toml_findings(path: str, text: str) -> list[Diagnostic]:
     source = SourceFile(path, text)
     kind = toml_kind(path, text)
     if kind == "chip" and text.strip():
-        return [Diagnostic("STEP506", _line(source, each.line), str(each)) for each in chip_problems(text)]
+        return [_problem(source, each) for each in chip_problems(text)]
     if kind == "config":
         try:
             read_text(text, Path(FILE_NAME))  # which is not read: it names the file in messages
@@ -62,6 +75,18 @@ def toml_findings(path: str, text: str) -> list[Diagnostic]:
             number = line or (int(at[1]) if at and at[1] else 0)
             return [Diagnostic("STEP907", _line(source, number), str(error)[at.end() if at else 0 :])]
     return []
+
+
+def _problem(source: SourceFile, problem: HardwareError) -> Diagnostic:
+    """Return a finding, with a fix where a word of the line is certainly misspelt."""
+    span, fix = _line(source, problem.line), None
+    if problem.instead is not None and problem.line:
+        written, meant = problem.instead
+        places = list(re.finditer(rf"(?<![\w-]){re.escape(written)}(?![\w-])", source.text[span.start : span.end]))
+        if len(places) == 1:
+            word = Span(span.start + places[0].start(), span.start + places[0].end())
+            fix = Fix(f"Write {meant}", (Edit(word, meant),))
+    return Diagnostic("STEP506", span, str(problem), fix=fix)
 
 
 def toml_completions(path: str, text: str, offset: int) -> list[Completion]:
