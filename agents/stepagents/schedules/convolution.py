@@ -272,7 +272,7 @@ class _Form:
         dims = shape_of(part.node)
         count = self._block if loops is self._loops else bracketed(str(channels))
         steps = {"c": count, "b": str(dims[1])}
-        base = " + ".join(_times(lane.index, *self._run(lane, count, str(dims[1]))) for lane in lanes)
+        base = " + ".join(_times(lane.index, *self._run(lane, count, bracketed(str(dims[1])))) for lane in lanes)
         arguments = [
             f"tensor={part.node.name}", f"tile=[{dims[-2]}, {dims[-1]}]",
             f"shape=[{', '.join([count, *(writer.loop(*loop) for loop in loops)])}]",
@@ -359,7 +359,7 @@ class _Form:
         if writer.rounds(*self._loops[1]) > 1 and any(lane.label == "c" for lane in self._lanes):
             raise NoSchedule("the tiles of a lane do not lie one behind the other")
         base = " + ".join(
-            _times(lane.index, *self._run(lane, self._block, str(self._channels))) for lane in self._lanes
+            _times(lane.index, *self._run(lane, self._block, bracketed(str(self._channels)))) for lane in self._lanes
         )
         for depth, lane in enumerate(self._lanes):
             writer.lines.append(f"{'    ' * depth}for {lane.index} in range({lane.count}):")

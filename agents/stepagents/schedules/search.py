@@ -11,7 +11,7 @@ from stepagents.lower.functions import fresh_name
 from stepagents.schedules.chains import ChainForm
 from stepagents.schedules.convolution import WindowsForm
 from stepagents.schedules.costs import CAPACITY
-from stepagents.schedules.forms import Scheduled
+from stepagents.schedules.forms import Scheduled, bracketed
 from stepagents.schedules.front import smaller
 from stepagents.schedules.gathered import GatheredForm
 from stepagents.schedules.parts import NoSchedule, TilePart
@@ -147,7 +147,7 @@ def _written(function: SizedFunction, point: Schedule, chip: Hardware) -> Tiled:
     across = lanes["c"].count if "c" in lanes else 1
     if "c" not in sizes and across > 1:  # each lane has its share of the columns in one tile
         sizes["c"] = function.dims[-1] // across
-        texts["c"] = f"{function.dims[-1]} // {across}"
+        texts["c"] = f"{bracketed(str(function.dims[-1]))} // {across}"
     names = {label: TILE_NAMES[label] for label in texts}
     blocks = form.blocks(sizes, function, point)
     writer = Writer(blocks, lanes, taken, names, chip.memory.burst, function.anchor)
