@@ -10,18 +10,23 @@ from random import Random
 import pytest
 import torch
 
-from oracle import dense
+from oracle import Stream, dense
 from programs import count, generate, impl_text, task_text
+from programs.folded import folded_module
 from programs.laned import MEETING, busy_task, laned_task
 from programs.running import PATH, assert_same_values, run_library, run_oracle
 from programs.tiled import tiled_task
 from stepcore.check import check_text
+from stepcore.conversion.to_task import python_to_task
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import time_program
 from stepcore.rewrites import REWRITES, RewriteSubject, applied, subject_of
+from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.lane_counts import LaneCounts
 from stepcore.rewrites.lanes import Lanes
+from stepcore.rewrites.loaded_again import LoadAgain
+from stepcore.rewrites.on_chip_copies import KeepOnChip
 from stepcore.timing.hardware import PRESETS, Hardware
 
 PAGE = (Path(__file__).parents[1] / "docs" / "rewrites.md").read_text(encoding="utf-8")
@@ -119,6 +124,50 @@ def test_busy_units_compute_the_same_in_lanes() -> None:
     assert min(kinds.values()) > 3, kinds
 
 
+def oracle_values(text: str) -> list[Stream]:
+    """What the oracle finds of a Python file's program, as a task."""
+    module = check_text(text, "page.py", with_fixes=False).module
+    assert module is not None
+    run = run_oracle(python_to_task(module, module.programs[0]))
+    return run.used[-run.returned :]
+
+
+def test_random_folds_compute_the_same_in_parts_and_together() -> None:
+    tried = dict.fromkeys(("split-fold", "join-folds"), 0)
+    for seed in range(count(80)):
+        text, may_split = folded_module(Random(seed))
+        old = subject(text)
+        wanted = oracle_values(text)
+        for rewrite in (SplitFold(), JoinFolds()):
+            for site in rewrite.sites(old):
+                new = applied(old, site)
+                assert new is not None, text
+                assert may_split, text
+                assert len(new.text.splitlines()) <= len(text.splitlines()) + 8
+                assert_same_values([dense(stream) for stream in oracle_values(new.text)], wanted)
+                tried[rewrite.name] += 1
+    assert min(tried.values()) > 8, tried
+
+
+def test_tiles_kept_on_chip_are_loaded_again_as_before() -> None:
+    tried = 0
+    for seed in range(count(120)):
+        old = subject(tiled_task(Random(seed)), PATH)
+        for site in KeepOnChip().sites(old):
+            kept = applied(old, site)
+            assert kept is not None
+            wanted = run_oracle(kept.text)
+            for back in LoadAgain().sites(kept):
+                new = applied(kept, back)
+                assert new is not None, kept.text
+                found = run_oracle(new.text)
+                values = [dense(stream) for stream in found.used[-found.returned :]]
+                assert_same_values(values, wanted.used[-wanted.returned :])
+                assert "Bufferize(a=" not in new.text or len(new.graph.nodes) == len(kept.graph.nodes) - 2
+                tried += 1
+    assert tried > 8
+
+
 BODIES = [
     ("input", ["return [input[0] * 2.0]"]),
     ("x", ["value = x[0] + 1.0", "return [value * value]"]),
@@ -129,22 +178,37 @@ BODIES = [
 ]
 
 
+FOLDS = [
+    ("state, input", ["return [state[0] + input[0]]"]),
+    ("total, x", ["x2 = x[0] * 2", "value = total[0] / 2 + x2", "return [value + x[0]]"]),
+]
+
+
 def chain(rng: Random) -> str:
-    """A Python file with Maps of functions of all kinds, one inside of the other or one behind the other."""
+    """A Python file with Maps of functions of all kinds, one inside of the other or one behind the other.
+
+    At the end of some stands a Scan, or an Accum of the only list.
+    """
     lines = ["from typing import Annotated", "", "import torch", "", "import stepcore as step", ""]
     lines += ["from stepcore.dims import N", ""]
     calls = "x"
     body: list[str] = []
-    for number in range(rng.choice((2, 3, 4))):
-        argument, statements = rng.choice(BODIES)
-        lines += ["@step.fn(input=step.f32, output=step.f32)", f"def f{number}({argument}):"]
+    length = rng.choice((2, 3, 4))
+    last = rng.choice(("", "Scan", "Accum"))
+    for number in range(length):
+        folds = last if number == length - 1 else ""
+        argument, statements = rng.choice(FOLDS if folds else BODIES)
+        init = ", init=[0]" if folds else ""
+        lines += [f"@step.fn(input=step.f32, output=step.f32{init})", f"def f{number}({argument}):"]
         lines += [*(f"    {line}" for line in statements), ""]
-        calls = f"step.Map(fn=f{number}).apply({calls})"
+        unit = f"step.{folds}(fn=f{number}, b=1)" if folds else f"step.Map(fn=f{number})"
+        calls = f"{unit}.apply({calls})"
         if rng.randrange(3) == 0:
             body.append(f"    E{number} = {calls}")
             calls = f"E{number}"
     lines += ["@step.program(dims={N: 7})"]
-    lines += ["def chain(x: Annotated[step.Stream, step.f32, (N,)]) -> Annotated[step.Stream, step.f32, (N,)]:"]
+    made = "(1,)" if last == "Accum" else "(N, 1)"
+    lines += [f"def chain(x: Annotated[step.Stream, step.f32, (N, 1)]) -> Annotated[step.Stream, step.f32, {made}]:"]
     return "\n".join([*lines, *body, f"    return {calls}", ""])
 
 

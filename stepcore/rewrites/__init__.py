@@ -11,17 +11,20 @@ from typing import Final
 from stepcore.rewrites.bandwidths import Bandwidths
 from stepcore.rewrites.base import Rewrite
 from stepcore.rewrites.depths import Depths
+from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.input_fifos import InputFifos
 from stepcore.rewrites.lane_counts import LaneCounts
 from stepcore.rewrites.lanes import Lanes
+from stepcore.rewrites.loaded_again import LoadAgain
 from stepcore.rewrites.moved_maps import MoveMap
 from stepcore.rewrites.on_chip_copies import KeepOnChip
 from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject, applied, rewritten, subject_of
 from stepcore.rewrites.tile_sizes import TileSizes
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
-    TileSizes(), KeepOnChip(), MoveMap(), FuseMaps(), Bandwidths(), Lanes(), LaneCounts(), InputFifos(), Depths(),
+    TileSizes(), KeepOnChip(), LoadAgain(), MoveMap(), FuseMaps(), JoinFolds(), SplitFold(), Bandwidths(), Lanes(),
+    LaneCounts(), InputFifos(), Depths(),
 )  # fmt: skip
 
 __all__ = ["HOW", "REWRITES", "Rewrite", "RewriteSite", "RewriteSubject", "applied", "rewritten", "subject_of"]

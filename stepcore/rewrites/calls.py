@@ -66,6 +66,25 @@ def written_call(text: str, node: TypedNode) -> WrittenCall | None:
     )
 
 
+def is_assigned(text: str, whole: Span, argument: Span) -> bool:
+    """Whether an application is all that a name is bound to, and reads a name: without it an alias would be left."""
+    line = text[text.rfind("\n", 0, whole.start) + 1 : whole.start].strip()
+    return line.endswith("=") and text[argument.start : argument.end].isidentifier()
+
+
+def written_list(call: WrittenCall, name: str) -> list[str] | None:
+    """Return the items of a list that is written out as a parameter, as they are written."""
+    value = call.syntax.get(name)
+    if not isinstance(value, ast.List | ast.Tuple) or any(isinstance(item, ast.Starred) for item in value.elts):
+        return None
+    return [ast.unparse(item) for item in value.elts]
+
+
+def factor(text: str) -> str:
+    """Return an expression as it may stand in a product."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
 def around(span: Span, before: str, after: str) -> tuple[Edit, Edit]:
     """Return the edits that put text before and behind what stands at ``span``."""
     return Edit(Span(span.start, span.start), before), Edit(Span(span.end, span.end), after)

@@ -1,4 +1,4 @@
-"""Two Maps, one behind the other, become one: its function does what both did.
+"""A Map and the Map or fold behind it become one: its function does what both did.
 
 Side condition: the second reads the first one's result alone; both functions stand at the level of the file, in plain
 statements of one line each, of which the first one's last alone returns, and no name means something else in the other.
@@ -9,29 +9,34 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Final
 
 from stepcore.check.rewriting import FreshNames, inner_span
 from stepcore.findings.diagnostics import Edit, apply_edits
 from stepcore.graph.typed import TypedNode
 from stepcore.records import Record
+from stepcore.rewrites.calls import is_assigned
+from stepcore.rewrites.statements import function_keyword
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.text.span import Embedded, Span
 
+_SECOND: Final = ("Map", "Accum", "Scan")
+
 
 class FuseMaps(Record):
-    """Join a Map with the Map in front of it."""
+    """Join a Map, Accum or Scan with the Map in front of it."""
 
     name: str = "fuse-maps"
-    summary: str = "two Maps, one behind the other, become one"
+    summary: str = "a Map and the Map, Accum or Scan behind it become one"
     timed: bool = False
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
-        """Yield each Map of one stream that reads a Map, in Python files."""
+        """Yield each unit of one stream that reads a Map, in Python files."""
         if subject.result.module is None:
             return
         for nodes in subject.heads.values():
             node = nodes[0]
-            if len(nodes) == 1 and node.op_name == "Map" and len(node.inputs) == 1:
+            if len(nodes) == 1 and node.op_name in _SECOND and len(node.inputs) == 1:
                 first = subject.producer(node.inputs[0])
                 if first is not None and first.op_name == "Map" and len(subject.heads[first.op_span]) == 1:
                     yield from self._of(subject, first, node)
@@ -40,28 +45,25 @@ class FuseMaps(Record):
         one, other = subject.call(first), subject.call(second)
         if one is None or other is None or other.argument is None:
             return
-        if {*one.keywords, *other.keywords} != {"fn"} or _is_assigned(subject.text, other.whole, other.argument):
+        if {*one.keywords} != {"fn"} or not {*other.keywords} <= {"fn", "b"}:
+            return
+        if is_assigned(subject.text, other.whole, other.argument):
             return
         names = [subject.text[call.keywords["fn"].start : call.keywords["fn"].end] for call in (one, other)]
         made = _function(subject, names)
         if made is None:
             return
         name, declared = made
+        fn = other.keywords["fn"]
         edits = (
             declared,
-            Edit(one.keywords["fn"], name),
+            Edit(one.head, f"{subject.text[other.head.start : fn.start]}{name}{subject.text[fn.end : other.head.end]}"),
             Edit(Span(other.whole.start, other.argument.start), ""),
             Edit(Span(other.argument.end, other.whole.end), ""),
         )
         yield RewriteSite(
             self.name, f"{names[0]} and {names[1]} are one function", edits, (("functions", ",".join(names)),)
         )
-
-
-def _is_assigned(text: str, whole: Span, argument: Span) -> bool:
-    """Whether the second Map is all that a name is bound to, and reads a name: an alias would be left."""
-    line = text[text.rfind("\n", 0, whole.start) + 1 : whole.start].strip()
-    return line.endswith("=") and text[argument.start : argument.end].isidentifier()
 
 
 def _function(subject: RewriteSubject, names: list[str]) -> tuple[str, Edit] | None:
@@ -74,7 +76,9 @@ def _function(subject: RewriteSubject, names: list[str]) -> tuple[str, Edit] | N
     if program is None or not all(name in functions for name in names):
         return None
     one, other = (functions[name] for name in names)
-    given, made = _keyword(one, "input"), _keyword(other, "output")
+    given, made, init = (
+        function_keyword(one, "input"), function_keyword(other, "output"), function_keyword(other, "init"),
+    )  # fmt: skip
     if given is None or made is None or not _can_join(one, other):
         return None
     fresh = FreshNames(subject.text)
@@ -87,28 +91,21 @@ def _function(subject: RewriteSubject, names: list[str]) -> tuple[str, Edit] | N
         return code.inner.slice(inner_span(code, node))
 
     lines = [*map(shown, one.body[:-1]), f"{between} = {shown(last.value)}"]
-    argument = other.args.args[0].arg
+    *state, argument = (each.arg for each in other.args.args)
     lines += [_renamed(shown(statement), argument, between) for statement in other.body]
-    decorator = f"@{subject.module}fn(input={shown(given)}, output={shown(made)})"
+    begins = "" if init is None else f", init={shown(init)}"
+    decorator = f"@{subject.module}fn(input={shown(given)}, output={shown(made)}{begins})"
     body = "".join(f"    {line}{code.newline}" for line in lines)
-    head = f"def {name}({one.args.args[0].arg}):"
+    head = f"def {name}({', '.join([*state, one.args.args[0].arg])}):"
     place = inner_span(code, program.decorator_list[0]).start - 1  # before the @
     return name, Edit(Span(place, place), f"{decorator}{code.newline}{head}{code.newline}{body}{code.newline * 2}")
-
-
-def _keyword(function: ast.FunctionDef, name: str) -> ast.expr | None:
-    match function.decorator_list:
-        case [ast.Call(keywords=keywords)]:
-            found = {keyword.arg: keyword.value for keyword in keywords}
-            return found.get(name) if set(found) == {"input", "output"} else None
-    return None
 
 
 def _can_join(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
     for function in (one, other):
         arguments = function.args
         if (
-            len(arguments.args) != 1
+            len(arguments.args) != 1 + (function is other and len(arguments.args) == 2)
             or arguments.vararg
             or arguments.kwarg
             or arguments.kwonlyargs
@@ -125,9 +122,15 @@ def _can_join(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
         {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         for function in (one, other)
     ]
-    read = {node.id for node in ast.walk(other) if isinstance(node, ast.Name)} - {other.args.args[0].arg}
+    *state, argument = (each.arg for each in other.args.args)
+    read = _names(other) - {argument}
     own = one.args.args[0].arg
-    return not bound[0] & read and other.args.args[0].arg not in bound[1] and own not in read
+    apart = not {own, *bound[0]} & {*state, *read}
+    return apart and argument not in bound[1] and not {*state} & _names(one)
+
+
+def _names(function: ast.FunctionDef) -> set[str]:
+    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
 
 
 def _renamed(line: str, name: str, new: str) -> str:

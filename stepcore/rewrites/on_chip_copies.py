@@ -6,7 +6,6 @@ that are meant, without those that repeat; `Streamify` gives them in the order o
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from stepcore.check.rewriting import FreshNames
@@ -14,7 +13,7 @@ from stepcore.findings.diagnostics import Edit, apply_edits
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.records import Record
-from stepcore.rewrites.calls import WrittenCall
+from stepcore.rewrites.calls import WrittenCall, factor, written_list
 from stepcore.rewrites.statements import lines_before
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.sizes.dim import Dim
@@ -41,7 +40,7 @@ class KeepOnChip(Record):
     ) -> Iterator[RewriteSite]:
         if op.shape is None or op.stride is None:
             return
-        sizes, strides = _texts(call, "shape"), _texts(call, "stride")
+        sizes, strides = written_list(call, "shape"), written_list(call, "stride")
         shape, stride = [Dim.of(size) for size in op.shape], [Dim.of(step) for step in op.stride]
         if sizes is None or strides is None or not len(sizes) == len(strides) == len(shape) == len(stride):
             return
@@ -54,7 +53,7 @@ class KeepOnChip(Record):
             read, place = [], ""
             for d in range(last + 1):
                 read.append((place or "1") if d in kept else "0")
-                place = (f"{place} * {_factor(sizes[d])}" if place else sizes[d]) if d in kept else place
+                place = (f"{place} * {factor(sizes[d])}" if place else sizes[d]) if d in kept else place
             load = _listed([size for size, _ in (*loads, *rest)]), _listed([step for _, step in (*loads, *rest)])
             edits = self._edits(subject, call, load, len(loads), (sizes[: last + 1], read), bool(outer))
             if edits is None:
@@ -91,18 +90,6 @@ class KeepOnChip(Record):
         if not has_outer:
             whole = f"{module}Flatten(L=[{len(sizes)}]).apply({whole})"
         return None if first is None else (first, Edit(call.whole, whole))
-
-
-def _texts(call: WrittenCall, name: str) -> list[str] | None:
-    """Return the items of a list that is written out, as they are written."""
-    value = call.syntax.get(name)
-    if not isinstance(value, ast.List | ast.Tuple) or any(isinstance(item, ast.Starred) for item in value.elts):
-        return None
-    return [ast.unparse(item) for item in value.elts]
-
-
-def _factor(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
 def _listed(items: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Where a new line may stand: before the statement that holds a place."""
+"""Where new lines may stand, and which line goes: before the statement that holds a place, before the program."""
 
 from __future__ import annotations
 
@@ -25,6 +25,56 @@ def lines_before(subject: RewriteSubject, place: Span, lines: list[str]) -> Edit
             text = "".join(f"{line}{code.newline}{code.indent}{margin}" for line in lines)
             return Edit(Span(span.start, span.start), text)
     return None
+
+
+def assigned_line(subject: RewriteSubject, value: Span) -> tuple[str, Span] | None:
+    """Return the name that a statement binds to what stands at ``value``, and the lines of that statement.
+
+    None where it does more than that, or shares its lines.
+    """
+    code, tree = subject.code, subject.tree
+    if code is None or tree is None:
+        return None
+    for statement in _simple(tree):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=held):
+                pass
+            case _:
+                continue
+        if code.span_to_outer(inner_span(code, held)) != value or text_before(code, statement).strip():
+            continue
+        end = subject.text.find("\n", value.end)
+        rest = subject.text[value.end : end] if end >= 0 else "more"
+        start = subject.text.rfind("\n", 0, code.span_to_outer(inner_span(code, statement)).start) + 1
+        return None if rest.strip() else (name, Span(start, end + 1))
+    return None
+
+
+def before_program(subject: RewriteSubject, lines: list[str]) -> Edit | None:
+    """Return the edit that puts a declaration at the level of a Python file before the program; None without room."""
+    code, tree = subject.code, subject.tree
+    if code is None or tree is None:
+        return None
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == subject.name and node.decorator_list:
+            place = inner_span(code, node.decorator_list[0]).start - 1  # before the @
+            text = "".join(f"{line}{code.newline}" for line in lines)
+            return Edit(Span(place, place), f"{text}{code.newline * 2}")
+    return None
+
+
+def function_keyword(function: ast.FunctionDef, name: str) -> ast.expr | None:
+    """Return what the declaration of an element function gives for a keyword; None where it is not one call alone."""
+    match function.decorator_list:
+        case [ast.Call(args=[], keywords=keywords)]:
+            return next((keyword.value for keyword in keywords if keyword.arg == name), None)
+    return None
+
+
+def times_read(subject: RewriteSubject, name: str) -> int:
+    """Return how often a name is read in the file."""
+    nodes = () if subject.tree is None else ast.walk(subject.tree)
+    return sum(isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) for node in nodes)
 
 
 def _simple(tree: ast.Module) -> Iterator[ast.stmt]:

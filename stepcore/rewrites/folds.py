@@ -1,0 +1,216 @@
+"""Folds in parts: parts of a long one side by side, and two, one behind the other, as one.
+
+Side condition: the function joins its state by a sum, a product, or the greatest or least value with what it makes of
+an element, from an init that changes nothing, so parts may be folded apart (sums may round otherwise). A list that is
+cut comes from loads that nothing else reads, and has a fixed size that the number of parts divides.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from stepcore.check.rewriting import FreshNames
+from stepcore.cycles.timed import Timed
+from stepcore.findings.diagnostics import Edit
+from stepcore.graph.typed import TypedNode
+from stepcore.ops.base import FnLike
+from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
+from stepcore.records import Record
+from stepcore.rewrites.calls import WrittenCall, factor, is_assigned, written_list
+from stepcore.rewrites.reductions import Reduction, reduction_of
+from stepcore.rewrites.statements import assigned_line, before_program, function_keyword, lines_before, times_read
+from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.sizes.dim import DimError
+from stepcore.text.span import Span
+
+_PARTS: Final = (2, 4)
+_BUSY: Final = 2  # one cycle in so many has to be work of the unit, or of a load that feeds it
+
+
+class SplitFold(Record):
+    """Fold parts of what an Accum loads side by side, each with loads of its own, and join the results."""
+
+    name: str = "split-fold"
+    summary: str = "parts of a long fold side by side, each with loads of its own"
+    timed: bool = True
+
+    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+        """Yield two and four parts of each fold of loads that takes half of the cycles, in Python files."""
+        timed = subject.timed
+        if timed is None or timed.cycles is None or subject.result.module is None:
+            return
+        units = zip(timed.program.units, timed.timing.units, strict=True)
+        busy = {node for node, time in units if node >= 0 and (time.worked + time.memory) * _BUSY > timed.cycles}
+        for node in subject.graph.nodes:
+            loads = [subject.producer(stream) for stream in node.inputs]
+            call = subject.call(node) if node.op_name == "Accum" else None
+            found = [each for each in loads if each is not None and not each.inputs]
+            if call is None or len(found) < len(loads) or not busy & {node.index, *(each.index for each in found)}:
+                continue
+            if len(subject.heads[node.op_span]) == 1 and len(call.items) == len(found):
+                yield from self._of(subject, timed, node, call, found)
+
+    def _of(
+        self, subject: RewriteSubject, timed: Timed, node: TypedNode, call: WrittenCall, loads: list[TypedNode]
+    ) -> Iterator[RewriteSite]:
+        reduction = reduction_of(_fn(node))
+        placed = [_part(subject, load, item) for load, item in zip(loads, call.items, strict=True)]
+        sources = [each for each in placed if each is not None]
+        size = subject.graph.streams[node.inputs[0]].type.shape[0]
+        if reduction is None or len(sources) < len(loads):
+            return
+        try:
+            length = 0 if size.is_open else size.bind(timed.program.sizes)
+        except DimError:
+            return
+        for count in _PARTS:
+            if length % count or length <= count:
+                continue
+            names = FreshNames(subject.text)
+            joined = _joining(subject, node, call, reduction, count, names)
+            if joined is None:
+                return
+            fn, declared = joined
+            parts, part = names.one("parts"), names.one("part")
+            lists = [names.one(source.name) for source in sources]
+            each = [names.one("each") for _ in sources]
+            head = subject.text[call.head.start : call.head.end]
+            lines = [
+                f"{name} = [{source.part(count, part)} for {part} in range({count})]"
+                for name, source in zip(lists, sources, strict=True)
+            ]
+            given = f"({', '.join(each)})" if len(each) > 1 else each[0]
+            over = f"zip({', '.join(lists)}, strict=True)" if len(each) > 1 else lists[0]
+            lines.append(f"{parts} = [{head}.apply({given}) for {', '.join(each)} in {over}]")
+            first = lines_before(subject, call.whole, lines)
+            if first is None or "\n" in head:
+                return
+            several = ", ".join(f"{parts}[{number}]" for number in range(count))
+            whole = f"{subject.module}Map(fn={fn}).apply(({several}))"
+            gone = [Edit(source.line, "") for source in sources if source.line is not None]
+            sentence = f"{_name(node)} folds {count} parts side by side"
+            yield RewriteSite(
+                self.name, sentence, (declared, *gone, first, Edit(call.whole, whole)), (("count", str(count)),)
+            )
+
+
+class _Source(Record):
+    """A load that a fold reads, called ``name`` there, and the line that goes where it has one of its own."""
+
+    name: str
+    head: str
+    shape: tuple[str, ...]
+    stride: tuple[str, ...]
+    base: str
+    places: tuple[tuple[int, int, str], ...]  # in the head, from the last one to the first
+    line: Span | None
+
+    def part(self, count: int, number: str) -> str:
+        """Return the load of one of ``count`` parts, whose number stands in the name ``number``."""
+        first = f"{factor(self.shape[0])} // {count}"
+        step = "" if self.stride[0] == "1" else f" * {factor(self.stride[0])}"
+        base = f"{self.base + ' + ' if self.base else ''}{number} * ({first}){step}"
+        head = self.head
+        for start, end, name in self.places:
+            value = base if name == "base" else f"[{', '.join((first, *self.shape[1:]))}]"
+            head = f"{head[:start]}{value}{head[end:]}"
+        return f"{head if self.base else f'{head[:-1]}, base={base})'}.apply()"
+
+
+def _part(subject: RewriteSubject, load: TypedNode, item: Span) -> _Source | None:
+    """Return a load that is written at ``item`` or bound to the name there; None where it cannot be cut in parts."""
+    call = subject.call(load)
+    if not isinstance(load.op, LinearOffChipLoad) or call is None or len(subject.heads[load.op_span]) > 1:
+        return None
+    shape, stride = written_list(call, "shape"), written_list(call, "stride")
+    head = subject.text[call.head.start : call.head.end]
+    if not shape or not stride or "\n" in head or not head.endswith(")") or head[:-1].rstrip().endswith(","):
+        return None
+    name, line = "loads", None
+    if item != call.whole:
+        name = subject.text[item.start : item.end]
+        found = assigned_line(subject, call.whole)
+        if found is None or found[0] != name or times_read(subject, name) != 1:
+            return None
+        line = found[1]
+    base = call.keywords.get("base")
+    places = [
+        (place.start - call.head.start, place.end - call.head.start, name)
+        for name, place in call.keywords.items() if name in ("shape", "base")
+    ]  # fmt: skip
+    places.sort(reverse=True)
+    text = "" if base is None else subject.text[base.start : base.end]
+    return _Source(name, head, tuple(shape), tuple(stride), text, tuple(places), line)
+
+
+class JoinFolds(Record):
+    """Make one Accum of two, the second of which folds the results of the first."""
+
+    name: str = "join-folds"
+    summary: str = "two folds, one behind the other, become one"
+    timed: bool = False
+
+    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+        """Yield each Accum that folds what an Accum alone of the same kind makes."""
+        for nodes in subject.heads.values():
+            node = nodes[0]
+            if len(nodes) == 1 and node.op_name == "Accum" and len(node.inputs) == 1:
+                first = subject.producer(node.inputs[0])
+                if first is not None and first.op_name == "Accum" and len(subject.heads[first.op_span]) == 1:
+                    yield from self._of(subject, first, node)
+
+    def _of(self, subject: RewriteSubject, first: TypedNode, second: TypedNode) -> Iterator[RewriteSite]:
+        one, other = subject.call(first), subject.call(second)
+        inner, outer = reduction_of(_fn(first)), reduction_of(_fn(second))
+        if one is None or other is None or other.argument is None or inner is None or outer is None:
+            return
+        inits = [getattr(_fn(node), "init", None) for node in (first, second)]
+        if inner.operator != outer.operator or not outer.is_plain or inits[0] != inits[1]:
+            return
+        if "b" not in one.keywords or not {*other.keywords} <= {"fn", "b"}:
+            return
+        if is_assigned(subject.text, other.whole, other.argument):
+            return
+        edits = (
+            Edit(one.keywords["b"], str(_folded(first) + _folded(second))),
+            Edit(Span(other.whole.start, other.argument.start), ""),
+            Edit(Span(other.argument.end, other.whole.end), ""),
+        )
+        yield RewriteSite(self.name, f"{_name(first)} folds what {_name(second)} folded of it, too", edits)
+
+
+def _fn(node: TypedNode) -> FnLike | None:
+    return getattr(node.op, "fn", None)
+
+
+def _name(node: TypedNode) -> str:
+    return getattr(_fn(node), "func_name", "a function")
+
+
+def _folded(node: TypedNode) -> int:
+    return int(getattr(node.op, "b", 1))
+
+
+def _joining(
+    subject: RewriteSubject,
+    node: TypedNode,
+    call: WrittenCall,
+    reduction: Reduction,
+    count: int,
+    names: FreshNames,
+) -> tuple[str, Edit] | None:
+    """Return the name of the function that joins results, and what declares it; None where none can be written."""
+    given, tree = call.keywords.get("fn"), subject.tree
+    if given is None or tree is None:
+        return None
+    functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
+    function = functions.get(subject.text[given.start : given.end])
+    output = None if function is None else function_keyword(function, "output")
+    if output is None:
+        return None
+    name, kind = names.one(f"join_{_name(node)}"), ast.unparse(output)
+    lines = [f"@{subject.module}fn(input=({', '.join([kind] * count)}), output={kind})", f"def {name}(input):"]
+    declared = before_program(subject, [*lines, f"    return [{reduction.joined(count)}]"])
+    return None if declared is None else (name, declared)

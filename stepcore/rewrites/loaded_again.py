@@ -1,0 +1,109 @@
+"""Tiles that a buffer gives again and again are loaded each time: the way back from tiles that are kept on chip.
+
+Side condition: the buffer holds tiles of a load in its order, nothing else reads it, and the places that are read are
+again a sum of counters times strides: each counter runs along one dimension of the buffer, or not at all. The memory
+is not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from stepcore.findings.diagnostics import Edit
+from stepcore.graph.typed import TypedNode
+from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
+from stepcore.ops.streamify import Streamify
+from stepcore.records import Record
+from stepcore.rewrites.calls import WrittenCall, written_list
+from stepcore.rewrites.statements import assigned_line, times_read
+from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.sizes.dim import Dim, product
+from stepcore.text.span import Span
+
+
+class LoadAgain(Record):
+    """Read tiles from memory as often as they are used, in place of a buffer on chip."""
+
+    name: str = "load-again"
+    summary: str = "tiles that are kept on chip are loaded as often as they are used"
+    timed: bool = False
+
+    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+        """Yield each Streamify of a buffer of tiles that a load fills."""
+        for nodes in subject.heads.values():
+            node = nodes[0]
+            if len(nodes) > 1 or not isinstance(node.op, Streamify) or len(node.inputs) != 1:
+                continue
+            kept = subject.producer(node.inputs[0])
+            load = subject.producer(kept.inputs[0]) if kept is not None and kept.op_name == "Bufferize" else None
+            if kept is None or load is None or load.inputs or not isinstance(load.op, LinearOffChipLoad):
+                continue
+            if not any(each.written for each in subject.checked.spec.parameters):
+                yield from self._of(subject, node.op, load.op, [node, kept, load])
+
+    def _of(
+        self, subject: RewriteSubject, read: Streamify, load: LinearOffChipLoad, nodes: Sequence[TypedNode]
+    ) -> Iterator[RewriteSite]:
+        calls = [subject.call(node) for node in nodes]
+        streamify, bufferize, source = calls
+        if streamify is None or bufferize is None or source is None or load.shape is None or load.stride is None:
+            return
+        shape, stride = written_list(source, "shape"), written_list(source, "stride")
+        held = int(getattr(nodes[1].op, "a", 0))
+        if shape is None or stride is None or any(len(subject.heads[node.op_span]) > 1 for node in nodes):
+            return
+        again = _again(streamify, read, ([Dim.of(size) for size in load.shape[:held]], shape[:held], stride[:held]))
+        gone = _gone(subject, [streamify, bufferize, source])
+        if again is None or gone is None:
+            return
+        sizes, strides = again
+        text = subject.text
+        head = text[source.head.start : source.head.end]
+        places = {"shape": [*sizes, *shape[held:]], "stride": [*strides, *stride[held:]]}
+        for name, items in sorted(places.items(), key=lambda item: -source.keywords[item[0]].start):
+            place = source.keywords[name]
+            start, end = place.start - source.head.start, place.end - source.head.start
+            head = f"{head[:start]}[{', '.join(items)}]{head[end:]}"
+        if "\n" in head:
+            return
+        name = load.memory.name
+        sentence = f"tiles of {name} are loaded as often as they are used, not kept on chip"
+        yield RewriteSite(self.name, sentence, (*gone, Edit(streamify.whole, f"{head}.apply()")), (("tensor", name),))
+
+
+def _again(
+    call: WrittenCall, read: Streamify, held: tuple[list[Dim], list[str], list[str]]
+) -> tuple[list[str], list[str]] | None:
+    """Return sizes and strides, in tiles of the memory, of a read of the buffer ``held``; None where there are none."""
+    dims, sizes, strides = held
+    if read.shape is None or read.stride is None:
+        return (sizes, strides) if read.shape is None else None
+    written, steps = written_list(call, "shape"), written_list(call, "stride")
+    if written is None or steps is None:
+        return None
+    found: list[str] = []
+    for size, step in zip(map(Dim.of, read.shape), map(Dim.of, read.stride), strict=True):
+        along = [at for at in range(len(dims)) if step == product(dims[:at]) and size == dims[at]]
+        if not along and step != Dim.of(0):
+            return None
+        found.append(strides[along[0]] if along and step != Dim.of(0) else "0")
+    return written, found
+
+
+def _gone(subject: RewriteSubject, calls: Sequence[WrittenCall]) -> list[Edit] | None:
+    """Return the edits that drop the lines of what is no longer needed: each stands in the next one, or is named."""
+    edits: list[Edit] = []
+    for outer, inner in pairwise(calls):
+        argument = outer.argument
+        if argument is None:
+            return None
+        if argument.start <= inner.whole.start and inner.whole.end <= argument.end:
+            continue
+        line = assigned_line(subject, inner.whole)
+        shown = subject.text[argument.start : argument.end]
+        if line is None or line[0] != shown or times_read(subject, shown) != 1:
+            return None
+        edits.append(Edit(line[1], ""))
+    inside = [Span(call.whole.start, call.whole.end) for call in calls[:1]]
+    return None if any(span.start <= edit.span.start < span.end for edit in edits for span in inside) else edits
