@@ -26,6 +26,7 @@ from stepcore.sizes.dim import DimError
 from stepcore.text.span import Span
 
 _PARTS: Final = (2, 4)
+_WIDEST: Final = 100  # characters of a line
 _BUSY: Final = 2  # one cycle in so many has to be work of the unit, or of a load that feeds it
 
 
@@ -78,8 +79,9 @@ class SplitFold(Record):
             each = [names.one("each") for _ in sources]
             head = subject.text[call.head.start : call.head.end]
             lines = [
-                f"{name} = [{source.part(count, part)} for {part} in range({count})]"
+                line
                 for name, source in zip(lists, sources, strict=True)
+                for line in _listed(name, source.part(count, part), f"for {part} in range({count})")
             ]
             given = f"({', '.join(each)})" if len(each) > 1 else each[0]
             over = f"zip({', '.join(lists)}, strict=True)" if len(each) > 1 else lists[0]
@@ -117,6 +119,12 @@ class _Source(Record):
             value = base if name == "base" else f"[{', '.join((first, *self.shape[1:]))}]"
             head = f"{head[:start]}{value}{head[end:]}"
         return f"{head if self.base else f'{head[:-1]}, base={base})'}.apply()"
+
+
+def _listed(name: str, item: str, rounds: str) -> list[str]:
+    """Return the lines that bind a list of so many items."""
+    line = f"{name} = [{item} {rounds}]"
+    return [line] if len(line) <= _WIDEST else [f"{name} = [", f"    {item}", f"    {rounds}", "]"]
 
 
 def _part(subject: RewriteSubject, load: TypedNode, item: Span) -> _Source | None:
