@@ -19,7 +19,7 @@ from stepcore.ops.base import FnLike
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall, factor, is_assigned, written_list
-from stepcore.rewrites.reductions import Reduction, reduction_of
+from stepcore.rewrites.joined_folds import JoinedFold, joined_fold
 from stepcore.rewrites.statements import assigned_line, before_program, function_keyword, lines_before, times_read
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.sizes.dim import DimError
@@ -56,11 +56,11 @@ class SplitFold(Record):
     def _of(
         self, subject: RewriteSubject, timed: Timed, node: TypedNode, call: WrittenCall, loads: list[TypedNode]
     ) -> Iterator[RewriteSite]:
-        reduction = reduction_of(_fn(node))
+        kind = joined_fold(_fn(node))
         placed = [_part(subject, load, item) for load, item in zip(loads, call.items, strict=True)]
         sources = [each for each in placed if each is not None]
         size = subject.graph.streams[node.inputs[0]].type.shape[0]
-        if reduction is None or len(sources) < len(loads):
+        if kind is None or len(sources) < len(loads):
             return
         try:
             length = 0 if size.is_open else size.bind(timed.program.sizes)
@@ -70,7 +70,7 @@ class SplitFold(Record):
             if length % count or length <= count:
                 continue
             names = FreshNames(subject.text)
-            joined = _joining(subject, node, call, reduction, count, names)
+            joined = _joining(subject, node, call, kind, count, names)
             if joined is None:
                 return
             fn, declared = joined
@@ -98,7 +98,7 @@ class SplitFold(Record):
             )
 
 
-class _Source(Record):
+class _FoldedLoad(Record):
     """A load that a fold reads, called ``name`` there, and the line that goes where it has one of its own."""
 
     name: str
@@ -127,7 +127,7 @@ def _listed(name: str, item: str, rounds: str) -> list[str]:
     return [line] if len(line) <= _WIDEST else [f"{name} = [", f"    {item}", f"    {rounds}", "]"]
 
 
-def _part(subject: RewriteSubject, load: TypedNode, item: Span) -> _Source | None:
+def _part(subject: RewriteSubject, load: TypedNode, item: Span) -> _FoldedLoad | None:
     """Return a load that is written at ``item`` or bound to the name there; None where it cannot be cut in parts."""
     call = subject.call(load)
     if not isinstance(load.op, LinearOffChipLoad) or call is None or len(subject.heads[load.op_span]) > 1:
@@ -150,7 +150,7 @@ def _part(subject: RewriteSubject, load: TypedNode, item: Span) -> _Source | Non
     ]  # fmt: skip
     places.sort(reverse=True)
     text = "" if base is None else subject.text[base.start : base.end]
-    return _Source(name, head, tuple(shape), tuple(stride), text, tuple(places), line)
+    return _FoldedLoad(name, head, tuple(shape), tuple(stride), text, tuple(places), line)
 
 
 class JoinFolds(Record):
@@ -171,7 +171,7 @@ class JoinFolds(Record):
 
     def _of(self, subject: RewriteSubject, first: TypedNode, second: TypedNode) -> Iterator[RewriteSite]:
         one, other = subject.call(first), subject.call(second)
-        inner, outer = reduction_of(_fn(first)), reduction_of(_fn(second))
+        inner, outer = joined_fold(_fn(first)), joined_fold(_fn(second))
         if one is None or other is None or other.argument is None or inner is None or outer is None:
             return
         inits = [getattr(_fn(node), "init", None) for node in (first, second)]
@@ -205,7 +205,7 @@ def _joining(
     subject: RewriteSubject,
     node: TypedNode,
     call: WrittenCall,
-    reduction: Reduction,
+    way: JoinedFold,
     count: int,
     names: FreshNames,
 ) -> tuple[str, Edit] | None:
@@ -220,5 +220,5 @@ def _joining(
         return None
     name, kind = names.one(f"join_{_name(node)}"), ast.unparse(output)
     lines = [f"@{subject.module}fn(input=({', '.join([kind] * count)}), output={kind})", f"def {name}(input):"]
-    declared = before_program(subject, [*lines, f"    return [{reduction.joined(count)}]"])
+    declared = before_program(subject, [*lines, f"    return [{way.joined(count)}]"])
     return None if declared is None else (name, declared)

@@ -15,7 +15,7 @@ _OPERATORS: Final = {ast.Add: "+", ast.Mult: "*"}
 _CALLS: Final = ("torch.maximum", "torch.minimum")  # of which any value may take part twice
 
 
-class Reduction(Record):
+class JoinedFold(Record):
     """A fold of one component: ``state`` joined by ``operator`` with something that does not read it.
 
     ``is_plain``: with the element itself, so that the same function folds results.
@@ -32,7 +32,7 @@ class Reduction(Record):
         return reduce(lambda one, other: f"{self.operator}({one}, {other})", parts)
 
 
-def reduction_of(fn: FnLike | None) -> Reduction | None:
+def joined_fold(fn: FnLike | None) -> JoinedFold | None:
     """Return what a fold does; None where results of parts of its elements cannot be folded to the same."""
     if not isinstance(fn, FnDecl) or fn.init is None or len(fn.init) != 1 or len(fn.body.arguments) != 2:
         return None
@@ -52,7 +52,7 @@ def reduction_of(fn: FnLike | None) -> Reduction | None:
     state, element = fn.body.arguments
     for one, other in ((left, right), (right, left)):
         if ast.unparse(one) == f"{state}[0]" and state not in _names(other):
-            return Reduction(operator, fn.input == fn.output and ast.unparse(other) == f"{element}[0]")
+            return JoinedFold(operator, fn.input == fn.output and ast.unparse(other) == f"{element}[0]")
     return None
 
 
