@@ -61,92 +61,92 @@ def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[Benc
         return _measure_long(group, parts, folder)
     match group:
         case "check":
-            from benchmarks import bench_check
+            from benchmarks.suites import check
 
-            return [bench_check.run()]
+            return [check.run()]
         case "verify":
-            from benchmarks import bench_verify
+            from benchmarks.suites import verify
 
-            return [bench_verify.run()]
+            return [verify.run()]
         case "scale":
-            from benchmarks import bench_scale
+            from benchmarks.suites import scale
 
-            return bench_scale.run()
+            return scale.run()
         case "learning":
-            from benchmarks import bench_learning
+            from benchmarks.suites import learning
 
-            return bench_learning.run()
+            return learning.run()
         case "judge":
-            from benchmarks import bench_judge
+            from benchmarks.suites import judge
 
-            return [bench_judge.run()]
+            return [judge.run()]
         case "timing":
-            from benchmarks import bench_timing
+            from benchmarks.suites import timing
 
-            return bench_timing.run_all()
+            return timing.run_all()
         case "editor":
-            from benchmarks import bench_editor
+            from benchmarks.suites import editor
 
-            _need_known("editor", parts, bench_editor.PARTS)
-            return bench_editor.run(parts)
+            _need_known("editor", parts, editor.PARTS)
+            return editor.run(parts)
         case "ticks":
-            from benchmarks import bench_ticks
+            from benchmarks.suites import ticks
 
-            return [bench_ticks.run()]
+            return [ticks.run()]
         case "jobs":
-            from benchmarks import bench_jobs
+            from benchmarks.suites import jobs
 
-            return [bench_jobs.run()]
+            return [jobs.run()]
         case _:
-            from benchmarks import bench_import
+            from benchmarks.suites import imports
 
-            return [bench_import.run()]
+            return [imports.run()]
 
 
 def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list[BenchReport]:
     match group:
         case "search":
-            from benchmarks import bench_search
+            from benchmarks.suites import search
 
-            _need_known("search", parts, bench_search.parts())
-            return bench_search.run(parts)
+            _need_known("search", parts, search.parts())
+            return search.run(parts)
         case "functions":
-            from benchmarks import bench_functions
+            from benchmarks.suites import functions
 
-            return [bench_functions.run()]
+            return [functions.run()]
         case "process":
-            from benchmarks import bench_process
+            from benchmarks.suites import process
 
-            return [bench_process.run()]
+            return [process.run()]
         case "schedules":
-            from benchmarks import bench_schedules
+            from benchmarks.suites import schedules
 
-            return [bench_schedules.run()]
+            return [schedules.run()]
         case "generation2":
-            from benchmarks import bench_generation2
+            from benchmarks.suites import generation2
 
-            _need_known("generation2", parts, bench_generation2.PARTS)
-            return bench_generation2.run(parts)
+            _need_known("generation2", parts, generation2.PARTS)
+            return generation2.run(parts)
         case "optimize":
-            from benchmarks import bench_optimize
+            from benchmarks.suites import optimize
 
-            return bench_optimize.run()
+            return optimize.run()
         case "spread":
-            from benchmarks import bench_spread
+            from benchmarks.suites import spread
 
-            return [bench_spread.run()]
+            return [spread.run()]
         case "optimize-memory":
-            from benchmarks import bench_optimize_memory
+            from benchmarks.suites import optimize_memory
 
-            return [bench_optimize_memory.run()]
+            return [optimize_memory.run()]
         case "networks":
-            from benchmarks import bench_networks
+            from benchmarks.suites import networks
 
-            return [bench_networks.run(folder or bench_networks.FOLDER)]
+            return [networks.run(folder or networks.FOLDER)]
         case _:
-            from benchmarks import bench_sizes
+            from benchmarks.suites import sizes
 
-            return bench_sizes.run([folder] if folder else [])
+            return sizes.run([folder] if folder else [])
 
 
 def _need_known(group: str, parts: Sequence[str], known: Iterable[str]) -> None:

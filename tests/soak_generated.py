@@ -101,7 +101,7 @@ def hostile(text: str, rng: Random) -> None:
 
 
 def _functions() -> list[tuple[Path, str]]:
-    from benchmarks.bench_functions import functions_in
+    from benchmarks.suites.functions import functions_in
 
     found = sorted((ROOT / "benchmarks" / "functions").glob("*.py"))
     return [(path, name.rpartition("::")[2]) for path in found for name in functions_in(path)]

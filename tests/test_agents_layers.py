@@ -23,7 +23,7 @@ AGENTS = [
 BENCHMARKS = [
     ["", "harness", "candidates", "disturb", "lsp_client", "typing_session", "slow_trials"],
     ["tasks_at", "search_runs", "page", "mixtures", "decoding", "optimize_families"],
-    ["measurements"],
+    ["suites"],  # each measures one thing, and is known to the command alone
     ["side_by_side", "__main__"],
 ]
 BELOW = {
@@ -33,13 +33,7 @@ BELOW = {
 OURS = {"stepcore", "stepserver", "stepagents", "benchmarks"}
 
 
-def benchmark_group(module: str) -> str:
-    """Return the group of a module: what measures one thing, ``bench_NAME``, is known to the command alone."""
-    name = group(module)
-    return "measurements" if name.startswith("bench_") else name
-
-
-LAYERS = {"stepagents": (AGENTS, group), "benchmarks": (BENCHMARKS, benchmark_group)}
+LAYERS = {"stepagents": (AGENTS, group), "benchmarks": (BENCHMARKS, group)}
 
 
 @pytest.mark.parametrize("package", LAYERS)

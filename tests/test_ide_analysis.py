@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.bench_check import python_file
+from benchmarks.suites.check import python_file
 from stepcore.check import check_text
 from stepcore.check.files import CheckResult, check_part
 from stepcore.frontend.python import ModuleFacts

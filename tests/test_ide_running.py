@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.bench_check import python_file
+from benchmarks.suites.check import python_file
 from job_records import simulate
 from server_texts import GOOD, HEAD
 from stepcore.findings.errors import SimError

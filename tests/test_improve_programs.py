@@ -10,7 +10,7 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner, Result
 
-import stepagents.cli.improve_programs
+import stepagents.cli.programs.improve
 import stepagents.optimize.proof
 from stepagents.cli.improve import improve
 from stepagents.experience.optimizations import stored_items
@@ -108,7 +108,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_like_another(
     call: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = json.loads(call(*LOOP).stdout)
-    original = stepagents.cli.improve_programs._Turns.turn
+    original = stepagents.cli.programs.improve._Turns.turn
 
     def interrupted(self: object, standing: ProgramStanding, number: int) -> Turn:
         if number == 1:
@@ -116,7 +116,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_like_another(
         return original(self, standing, number)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(stepagents.cli.improve_programs._Turns, "turn", interrupted)
+        patch.setattr(stepagents.cli.programs.improve._Turns, "turn", interrupted)
         assert call(*LOOP, "--new").exit_code == 130
     again = json.loads(call(*LOOP).stdout)
     assert again["run"] != whole["run"]

@@ -9,11 +9,11 @@ from statistics import geometric_mean
 import pytest
 import torch
 
-from benchmarks.bench_check import generation2_file
-from benchmarks.bench_fronts import Point, distance, relations
-from benchmarks.bench_values import ValuedProgram, measured
 from benchmarks.decoding import POLICIES, checked_decode, dealt_tiles, lengths_trace, traced_decode
 from benchmarks.mixtures import MixtureSizes, checked_mixture, mixture_text, product_share, routing_trace, traced
+from benchmarks.suites.check import generation2_file
+from benchmarks.suites.fronts import Point, distance, relations
+from benchmarks.suites.values import ValuedProgram, measured
 from stepcore.check.files import check_text
 from stepcore.cycles.network_of import network_of
 from stepcore.cycles.timed import time_program

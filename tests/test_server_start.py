@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from benchmarks.bench_check import generation2_file, python_file
-from benchmarks.bench_editor import broken
+from benchmarks.suites.check import generation2_file, python_file
+from benchmarks.suites.editor import broken
 from lsp_client import ROOT
 from processes import PATIENCE
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import warm
-from benchmarks.bench_sizes import FOLDER, Case, cases_in, is_same
+from benchmarks.suites.sizes import FOLDER, Case, cases_in, is_same
 from job_records import function, sizes
 from stepagents.cli.synth_function import FunctionOptions, run_functions
 from stepagents.shapes.reshaping import aligned, cut

@@ -238,8 +238,8 @@ def test_synth_takes_functions_or_tasks(plain: Path, capsys: pytest.CaptureFixtu
 
 
 def test_our_set_has_sixty_functions_of_all_families() -> None:
-    from benchmarks.bench_functions import FOLDER as SET
-    from benchmarks.bench_functions import arguments_of
+    from benchmarks.suites.functions import FOLDER as SET
+    from benchmarks.suites.functions import arguments_of
 
     arguments = arguments_of([SET])
     assert len(arguments) >= 60

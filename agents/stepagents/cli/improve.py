@@ -16,15 +16,15 @@ import typer
 from stepagents.cli import options as o
 from stepagents.cli.answer_files import AnswerFiles
 from stepagents.cli.experience import ExperienceKind, StoreOption, WorkspaceOption, open_store
-from stepagents.cli.improve_programs import (
+from stepagents.cli.improve_view import concluded, going_on, standing_json, standings_table, watching
+from stepagents.cli.orders import Wanted, read_orders
+from stepagents.cli.programs.improve import (
     PROGRAM_CANDIDATES,
     ProgramLoopRequest,
     improve_programs,
     refuse_options_of_other_kind,
 )
-from stepagents.cli.improve_view import concluded, going_on, standing_json, standings_table, watching
-from stepagents.cli.orders import Wanted, read_orders
-from stepagents.cli.program_orders import (
+from stepagents.cli.programs.orders import (
     CapacityOption,
     ComputeOption,
     GoalOption,

@@ -11,9 +11,8 @@ from typing import Annotated
 import typer
 
 from stepagents.cli import options as o
-from stepagents.cli.optimize_model import ModelWish, Proposer, open_asker
-from stepagents.cli.optimize_view import show
-from stepagents.cli.program_orders import (
+from stepagents.cli.programs.model import ModelWish, Proposer, open_asker
+from stepagents.cli.programs.orders import (
     CapacityOption,
     ComputeOption,
     GoalOption,
@@ -24,7 +23,8 @@ from stepagents.cli.program_orders import (
     TargetWish,
     open_timers,
 )
-from stepagents.cli.program_search import ProgramSearch
+from stepagents.cli.programs.search import ProgramSearch
+from stepagents.cli.programs.view import show
 from stepagents.cli.remembering import open_memory
 from stepagents.cli.session import ProposerChoice, interruptible
 from stepagents.executors.opening import ExecutorChoice

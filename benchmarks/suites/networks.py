@@ -21,10 +21,10 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from benchmarks.harness import BenchReport
+from benchmarks.harness import ROOT, BenchReport
 from stepcore.records import Record
 
-FOLDER = Path(__file__).parent / "networks"
+FOLDER = ROOT / "benchmarks" / "networks"
 SECONDS: Final = 300.0
 BYTES: Final = 4 << 30
 _LONGEST: Final = 100  # characters of a reason in the table
@@ -141,7 +141,7 @@ def _cells(row: NetworkRow) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure single files, for whoever works on one: ``python -m benchmarks.bench_networks FILE...``."""
+    """Measure single files, for whoever works on one: ``python -m benchmarks.suites.networks FILE...``."""
     for text in arguments if arguments is not None else sys.argv[1:]:
         print(json.dumps(asdict(measured(Path(text)))))
 

@@ -1,6 +1,6 @@
 """How many PyTorch functions become verified programs: ``python -m benchmarks functions``.
 
-That measures our own set, by family (a file each); ``python -m benchmarks.bench_functions FILE-OR-FOLDER...``
+That measures our own set, by family (a file each); ``python -m benchmarks.suites.functions FILE-OR-FOLDER...``
 others. Of a file with ``get_inputs()`` and a class ``Model`` only that class counts, as public collections of operators
 write them.
 ``--json FILE`` saves the rows.
@@ -18,12 +18,11 @@ from statistics import median
 
 from rich.console import Console
 
-from benchmarks.harness import BenchReport
+from benchmarks.harness import ROOT, BenchReport
 from delivered_cycles import Outcome, outcome
 from stepagents.cli.synth_function import FunctionOptions, FunctionRow, function_rows
 
-FOLDER = Path(__file__).parent / "functions"
-ROOT = FOLDER.parents[1].resolve()
+FOLDER = ROOT / "benchmarks" / "functions"
 _HELPERS = frozenset({"get_inputs", "get_init_inputs"})
 
 
@@ -128,7 +127,7 @@ def run(paths: Sequence[Path] = (FOLDER,)) -> BenchReport:
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_functions", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.suites.functions", description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path, default=[FOLDER])
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()

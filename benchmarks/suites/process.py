@@ -14,8 +14,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Final
 
-from benchmarks.bench_functions import FOLDER, functions_in
 from benchmarks.harness import BenchReport
+from benchmarks.suites.functions import FOLDER, functions_in
 
 _TURNS: Final = 3
 _GOAL: Final = 3.0  # seconds

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING
 
-from stepagents.cli.optimize_view import watching
-from stepagents.cli.program_orders import ProgramOrder
+from stepagents.cli.programs.orders import ProgramOrder
+from stepagents.cli.programs.view import watching
 from stepagents.cli.remembering import OptimizationMemory
 from stepagents.executors.executor import Executor
 from stepagents.experience.optimizations import OptimizationItem

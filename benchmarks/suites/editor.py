@@ -21,9 +21,9 @@ from typing import Any, Final
 import lsprotocol
 import ruamel.yaml
 
-from benchmarks.bench_check import generation2_file, python_file
 from benchmarks.harness import ROOT, TASKS, BenchReport
 from benchmarks.lsp_client import ServerSession
+from benchmarks.suites.check import generation2_file, python_file
 from benchmarks.typing_session import TypedEdit, TypedText, typing, typing_imports
 
 SERVER: Final = (sys.executable, "-m", "stepserver")
@@ -80,7 +80,7 @@ def broken_file(lines: int, tag: str = "") -> str:
 
 
 def broken(text: str) -> str:
-    """Return a text of :mod:`benchmarks.bench_check` whose first program uses a stream twice."""
+    """Return a text of :mod:`benchmarks.suites.check` whose first program uses a stream twice."""
     return text.replace("step.Zip().apply((E2, E1))", "step.Zip().apply((E2, E2))", 1)
 
 

@@ -8,9 +8,9 @@ from statistics import median
 from time import thread_time
 from typing import Final
 
-from benchmarks import bench_found_lanes, bench_fronts, bench_lanes, bench_values
 from benchmarks.harness import BenchReport
 from benchmarks.mixtures import MIXTRAL_CHOSEN, MixtureSizes, Trace, checked_mixture, mixtral, routing_trace, traced
+from benchmarks.suites import found_lanes, fronts, lanes, values
 from stepcore.cycles.timed import Timed, time_program
 from stepcore.timing.hardware import PRESETS
 
@@ -67,7 +67,7 @@ def _timed(sizes: MixtureSizes, tile: int, trace: Trace) -> tuple[Timed, float]:
     """Return the timing of a program from its text, and the seconds that this took."""
     start = thread_time()
     checked = checked_mixture(sizes, tile)
-    timed = time_program(checked, PRESETS["paper"], routes=traced(checked, trace, tile), budget=bench_fronts.BUDGET)
+    timed = time_program(checked, PRESETS["paper"], routes=traced(checked, trace, tile), budget=fronts.BUDGET)
     return timed, thread_time() - start
 
 
@@ -92,10 +92,10 @@ def _row(report: BenchReport, what: str, trace: Trace, tile: int, timed: Timed, 
 
 PARTS: Final[Mapping[str, Callable[[], list[BenchReport]]]] = {
     "mixtures": lambda: [_mixtures()],
-    "fronts": bench_fronts.run_fronts,
-    "shared": lambda: [bench_fronts.run_regions()],
-    "decode": bench_lanes.run_timed,
-    "lanes": bench_lanes.run_dealt,
-    "found-lanes": bench_found_lanes.run_found,
-    "values": lambda: [bench_values.run()],
+    "fronts": fronts.run_fronts,
+    "shared": lambda: [fronts.run_regions()],
+    "decode": lanes.run_timed,
+    "lanes": lanes.run_dealt,
+    "found-lanes": found_lanes.run_found,
+    "values": lambda: [values.run()],
 }

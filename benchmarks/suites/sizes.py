@@ -1,7 +1,7 @@
 """How often the right sizes are proposed for PyTorch functions that nobody described: ``python -m benchmarks sizes``.
 
-That measures the folders of :data:`FOLDER`, one row each; ``python -m benchmarks.bench_sizes FOLDER...`` others, with a
-line for each case. The form of a case is described in ``benchmarks/sizes/README.md``. ``--check-answers`` runs each
+That measures the folders of :data:`FOLDER`, one row each; ``python -m benchmarks.suites.sizes FOLDER...`` others, with
+a line for each case. The form of a case is described in ``benchmarks/sizes/README.md``. ``--check-answers`` runs each
 function at the accepted sizes instead; ``--json-dir`` says where the dated file goes.
 """
 
@@ -28,7 +28,7 @@ from stepcore.jobs import Job, JobError, Limits, Pool
 from stepcore.sizes.dim import Dim
 from stepcore.sizes.expressions import dim_of
 
-FOLDER = Path(__file__).parent / "sizes"
+FOLDER = ROOT / "benchmarks" / "sizes"
 SECONDS = 120.0  # for one case, imports of PyTorch included
 _DTYPES = frozenset({"fp32", "fp16", "bf16", "int32", "int64", "bool"})
 Answer = Mapping[str, str]
@@ -225,7 +225,7 @@ def _check_answers(folders: Sequence[Path]) -> int:
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_sizes", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.suites.sizes", description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--check-answers", action="store_true")
     parser.add_argument("--json-dir", type=Path, default=ROOT / "benchmarks" / "results", metavar="FOLDER")

@@ -12,8 +12,8 @@ import typer
 
 from stepagents.cli.experience import ExperienceKind
 from stepagents.cli.improve_view import concluded, going_on
-from stepagents.cli.program_orders import ProgramOrder, ProgramOrders, TargetWish
-from stepagents.cli.program_search import ProgramSearch
+from stepagents.cli.programs.orders import ProgramOrder, ProgramOrders, TargetWish
+from stepagents.cli.programs.search import ProgramSearch
 from stepagents.cli.remembering import OptimizationMemory
 from stepagents.cli.session import interruptible
 from stepagents.executors.executor import Executor

@@ -1,0 +1,1 @@
+"""Programs that are made faster, on the command line: what ``optimize`` and ``improve --kind optimization`` share."""
