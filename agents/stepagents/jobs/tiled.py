@@ -14,6 +14,7 @@ from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.deliver import Delivered, delivered
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.ragged.search import ragged_schedules
+from stepagents.schedules.routed.search import routed_schedules
 from stepagents.schedules.search import ScheduleOptions, TiledLowering, schedules
 from stepagents.torchfn.refusals import NO_LOWERING
 from stepagents.torchfn.target import Target
@@ -63,7 +64,7 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
     options = ScheduleOptions(order.chip, order.chip.onchip.capacity or CAPACITY, _TRIES, _SMALLER)
     tell = partial(order.tell, "schedule")
     try:
-        found = ragged_schedules(traced, options, tell) or schedules(traced, options, tell)
+        found = ragged_schedules(traced, options, tell) or _routed(traced, options, tell)
     except (ArithmeticError, AssertionError, LookupError, RuntimeError, ValueError) as error:
         found = TiledLowering(reason=f"a defect of Stepsmith: {type(error).__name__}: {error}")
     faults: list[str] = []
@@ -72,6 +73,15 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
             return _solved(order, found, traced, program, file, assumed)
         faults.append(file)
     return _unsolved(order, found, traced, faults)
+
+
+def _routed(traced: TracedFunction, options: ScheduleOptions, tell: Callable[[int], None]) -> TiledLowering:
+    """Return a mixture of experts as a routed program where it can be one, else every other schedule."""
+    routed = routed_schedules(traced, options, tell)
+    if routed is not None and routed.programs:
+        return routed
+    found = schedules(traced, options, tell)
+    return found if routed is None or found.programs else routed
 
 
 def _files(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -86,13 +86,15 @@ def program_spec(
     bound: Mapping[str, int],
     inputs: tuple[Port, ...] = (),
     views: Mapping[str, MemoryView] | None = None,
+    read: Collection[str] | None = None,
 ) -> ProgramSpec:
     """Return the specification of a program that reads tensors of ``traced`` off chip and ``inputs`` as streams.
 
     ``result`` are the name of the memory that it writes, and its sizes, outermost first; ``views`` tensors whose memory
-    has other sizes.
+    has other sizes. ``read`` are the tensors that the program reads, those that it loads by name where it is None.
     """
-    read = {item.name for item in traced.inputs if f"tensor={item.name}," in impl}
+    if read is None:
+        read = {item.name for item in traced.inputs if f"tensor={item.name}," in impl}
     seen = {name: view.dims for name, view in (views or {}).items()}
     ports = [_port(item, seen.get(item.name, item.dims)) for item in traced.inputs if item.name in read]
     memory, dims = result

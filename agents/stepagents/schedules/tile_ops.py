@@ -262,7 +262,20 @@ def _item(body: TileText, part: TilePart) -> str:
         )
     if opname(given) == "split_with_sizes":
         return split(body, part, given, index)
+    if opname(given) == "topk":
+        return f"{body.of(TilePart(given, part.labels))}[{index}]"
     raise NoSchedule(f"a result of {opname(given)} has no form over tiles yet", part.node)
+
+
+def _topk(body: TileText, part: TilePart) -> str:
+    given: Any = part.node.args
+    dim = from_end(part.node, int(given[2]) if len(given) > 2 else -1, len(part.labels))
+    if part.labels[dim] != WHOLE or not isinstance(given[1], int):
+        raise NoSchedule("it picks from a dimension that is cut", part.node)
+    largest = given[3] if len(given) > 3 else part.node.kwargs.get("largest", True)
+    body.count(TilePart(given[0], part.labels), 1)
+    axis = dim + 2 if len(part.labels) > 1 else 1
+    return f"torch.topk({body.argument(given[0], part.labels)}, {given[1]}, {axis}{'' if largest else ', False'})"
 
 
 def factors(part: TilePart, depth: str = WHOLE) -> tuple[TilePart, TilePart]:
@@ -301,5 +314,5 @@ _HANDLERS: Final[dict[str, Callable[[TileText, TilePart], str]]] = {
     **dict.fromkeys(REDUCED, _reduced), **dict.fromkeys(PRODUCTS, _product), **VIEWS,
     **dict.fromkeys(_ACTIVATIONS, _activation), **dict.fromkeys(_ALONG, _along),
     "linalg_vector_norm": _norm, "var": _variance,
-    "_to_copy": _copied, "gelu": _gelu, "clamp": _clamp, "native_layer_norm": _layer_norm,
+    "topk": _topk, "_to_copy": _copied, "gelu": _gelu, "clamp": _clamp, "native_layer_norm": _layer_norm,
 }  # fmt: skip

@@ -7,13 +7,13 @@ is its number and the rows that it sees; its tiles are counted out by `step.coun
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
+from stepagents.schedules.naming import kept_apart, own_name
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, program_spec
 from stepagents.schedules.ragged.attention import RaggedAttention
@@ -236,7 +236,7 @@ class _Writing:
             f"{{out}}step.Map(fn={finish}{{depth}}).apply(o)",
         ]
         lines = ["TR = " + str(rows), "# a request is its number and the rows that it sees"]
-        lengths = _own_name(plan.lengths.name)
+        lengths = own_name(plan.lengths.name)
         if plan.heads != 1:
             lines.append(f"requests = step.Flatten(L=[1]).apply(step.Repeat(n={plan.heads}).apply({lengths}))")
             lengths = "requests"
@@ -253,7 +253,7 @@ class _Writing:
         return [
             f"requests = step.Scan(fn={numbered}, b=1).apply(step.Promote(b=1).apply({lengths}))",
             "requests = step.Flatten(L=[1]).apply(requests)",
-            f"queries = step.LinearOffChipLoad(tensor={_own_name(query.node.name)}, {tile}).apply()",
+            f"queries = step.LinearOffChipLoad(tensor={own_name(query.node.name)}, {tile}).apply()",
         ]
 
     def _sorted(self, lengths: str, requests: str, query: TilePart) -> list[str]:
@@ -269,16 +269,13 @@ class _Writing:
             f"l0, l1 = step.Copy().apply(step.Bufferize(a=1).apply(step.Promote(b=1).apply({lengths})))",
             f"n0, n1, n2 = step.Copy(n=3, depth={requests}).apply(step.FlatMap(fn={order}).apply(l0))",
             f"requests = step.Zip().apply((n0, step.FlatMap(fn={seen}).apply(l1)))",
-            f"queries = step.RandomOffChipLoad(tensor={_own_name(query.node.name)}, {tile}).apply(n1)",
+            f"queries = step.RandomOffChipLoad(tensor={own_name(query.node.name)}, {tile}).apply(n1)",
         ]
 
     def _named(self, text: str) -> str:
         """Return the program with streams that are not called like what the user passes, or a size."""
-        taken = {item.name for item in self._writer.traced.inputs} | {*self._writer.bound, self.memory}
-        for local in _LOCALS:
-            if local in taken:
-                text = re.sub(rf"(?<!@)\b{local}\b(?!@)", fresh_name(local, self.taken), text)
-        return text.replace("@", "")
+        own = {item.name for item in self._writer.traced.inputs} | {*self._writer.bound, self.memory}
+        return kept_apart(text, _LOCALS, own, self.taken)
 
     def _dealt(self, count: str, lane: Sequence[str]) -> list[str]:
         point = self._point
@@ -324,7 +321,7 @@ class _Writing:
             "TR" if label == "f" else str(size)
             for label, size in zip(part.matrix, self._blocks.tile(part), strict=True)
         ]
-        return f"step.RandomOffChipLoad(tensor={_own_name(part.node.name)}, tile=[{', '.join(sizes)}]{dispatch})"
+        return f"step.RandomOffChipLoad(tensor={own_name(part.node.name)}, tile=[{', '.join(sizes)}]{dispatch})"
 
     def _port(self) -> str:
         return "" if self._point.dispatch is None else f", dispatch={self._point.dispatch}"
@@ -348,11 +345,6 @@ class _Writing:
         self.costs.stores.append(LoadCost(1, requests, rows * -(-4 * columns // burst)))
         self.costs.kept = 4 * rows * columns * point.lanes
         self.estimated = self.costs.kept + 2 * burst * sum(each.ports * each.bursts for each in self.costs.loads)
-
-
-def _own_name(name: str) -> str:
-    """Return the name of something of the user's, marked until streams have theirs."""
-    return f"@{name}@"
 
 
 def query_tile(tile: Tile) -> str:

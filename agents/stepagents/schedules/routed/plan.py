@@ -1,0 +1,132 @@
+"""What is known of a mixture before a schedule is chosen, and the points of the space. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import TYPE_CHECKING
+
+from stepagents.schedules.parts import NoSchedule, shape_of
+from stepagents.schedules.routed.experts import Expert, ExpertBlock, ExpertTensor, experts_of, rows_block
+from stepagents.schedules.routed.indices import IndexedValue, whole_index
+from stepagents.schedules.routed.mixture import Mixture, mixture_of
+from stepagents.schedules.routed.router import Router, router_of
+from stepcore.records import Record
+from stepcore.sizes.dim import Dim
+
+if TYPE_CHECKING:
+    from stepagents.traced.graph import TracedFunction
+
+
+class MixturePoint(Record):
+    """One point of the space: columns of a tile of weights, rows of a static tile (0: dynamic), experts of a region.
+
+    ``dispatch`` are the bursts per cycle of each port, None where the chip's do.
+    """
+
+    columns: int
+    rows: int = 0
+    shared: int = 1
+    dispatch: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The schedule in a line for people."""
+        tiles = f"static tiles of {self.rows} rows" if self.rows else "all rows of an expert as one dynamic tile"
+        shared = f", {self.shared} experts in turn in one region" if self.shared > 1 else ""
+        return f"mixture of experts: {tiles}{shared}; tiles of weights TF={self.columns}"
+
+
+class MixturePlan(Record):
+    """A mixture with the functions of its router and its experts; ``scorer`` is the product that scores rows.
+
+    ``taken`` are the rows that experts multiply. ``bound`` are all sizes.
+    """
+
+    mixture: Mixture
+    experts: tuple[Expert, ...]
+    router: Router
+    scorer: ExpertBlock | None
+    taken: IndexedValue
+    bound: Mapping[str, int]
+
+    @property
+    def first(self) -> Expert:
+        """One of the experts: they compute the same."""
+        return self.experts[0]
+
+    @property
+    def rows(self) -> Dim:
+        """How many rows there are."""
+        return prod((atom.size for atom in self.mixture.rows), start=Dim.of(1))
+
+    @property
+    def count(self) -> int:
+        """How many experts there are."""
+        return self.mixture.experts.bind(self.bound)
+
+    @property
+    def cut(self) -> Dim:
+        """The columns of which tiles of weights have some: the hidden ones, else those of the result."""
+        expert = self.first
+        return (expert.outer if expert.hidden is None else expert.hidden).columns
+
+    @property
+    def width(self) -> int:
+        """The columns of the rows that experts take."""
+        return shape_of(self.taken.node)[-1].bind(self.bound)
+
+    @property
+    def is_stacked(self) -> bool:
+        """Whether all experts' tensors lie one after the other, and none is for all of them."""
+        return all(self.places(each) is not None for each in self.operands)
+
+    @property
+    def operands(self) -> tuple[tuple[ExpertTensor, ...], ...]:
+        """The tensors of experts in the order in which units read them, each for all experts."""
+        return tuple(zip(*(operands_of(each) for each in self.experts), strict=True))
+
+    def places(self, operands: tuple[ExpertTensor, ...]) -> bool | None:
+        """Return whether an operand lies in one tensor for all experts; None where they have tensors of their own."""
+        nodes = {each.node for each in operands}
+        if len(nodes) > 1:
+            return None
+        return operands[0].place is not None
+
+
+def operands_of(expert: Expert) -> tuple[ExpertTensor, ...]:
+    """Return the tensors of an expert: those of its first block, the one that folds it, those behind."""
+    if expert.hidden is None or expert.down is None:
+        return expert.outer.operands
+    return (*expert.hidden.operands, expert.down, *expert.outer.operands)
+
+
+def plan_of(traced: TracedFunction, bound: Mapping[str, int]) -> MixturePlan | None:
+    """Return the plan of a mixture of experts; None for a function that chooses no experts.
+
+    Raises:
+        NoSchedule: it chooses experts, but has no routed program.
+    """
+    mixture = mixture_of(traced)
+    if mixture is None:
+        return None
+    experts = experts_of(mixture)
+    first = experts[0]
+    block = first.hidden or first.outer
+    assert block.takes is not None
+    for own in zip(*(operands_of(each) for each in experts), strict=True):
+        _check_places(own, mixture)
+    router = router_of(mixture, bound)
+    scorer = None
+    if router.product is not None:
+        column = whole_index("n", shape_of(router.product)[-1])
+        scorer = rows_block(mixture, router.product, column)
+    return MixturePlan(mixture, tuple(experts), router, scorer, block.takes, bound)
+
+
+def _check_places(operands: tuple[ExpertTensor, ...], mixture: Mixture) -> None:
+    """Raise where experts' tensors lie in another order than theirs."""
+    places = [each.place for each in operands]
+    in_order = all(isinstance(place, str) for place in places) or places == list(range(len(places)))
+    if not in_order and any(place is not None for place in places):
+        raise NoSchedule("the tensors of its experts lie in another order", mixture.node)

@@ -1,0 +1,327 @@
+"""A mixture of experts as a program: rows are routed, those of an expert are tiles that its weights are read against.
+
+*Dynamic* tiles have all rows of an expert, so that its weights are read once; *static* ones so many, and the last is
+filled up. With static tiles several experts can share a region of units, which takes tiles as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from stepagents.lower.functions import fresh_name
+from stepagents.schedules.naming import kept_apart, own_name
+from stepagents.schedules.parts import WHOLE, Blocks, TilePart, shape_of
+from stepagents.schedules.programs import Tiled, program_spec
+from stepagents.schedules.routed.costs import MixtureCosts, scored_at_once
+from stepagents.schedules.routed.experts import FOLDED, ExpertBlock, down_tile, product, tile_of
+from stepagents.schedules.routed.indices import IndexedValue
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint
+from stepagents.schedules.tile_ops import TileBody
+from stepagents.traced.graph import line_of
+from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.sizes.dim import Dim
+from stepcore.sizes.kinds import any_size
+from stepcore.text.span import Embedded
+from stepcore.types import Element, Multihot, Scalar, STuple, Tile
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from stepagents.traced.graph import TracedFunction
+    from stepcore.timing.hardware import Hardware
+
+_FLAG: Final = Scalar("bool")
+_LOCALS: Final = (
+    "blocks", "scored", "scores", "tokens", "chosen", "shares", "routed", "outs", "tile", "data", "padding", "given",
+    "flags", "kept", "merged", "parts", "h", "y", "n", "i",
+    *(f"{name}{copy}" for name in "bstvmwxp" for copy in range(10)),
+)  # fmt: skip
+
+
+def written(
+    traced: TracedFunction, plan: MixturePlan, point: MixturePoint, chip: Hardware, rows: Sequence[int]
+) -> Tiled:
+    """Return the program of a point. ``rows`` are those of each expert, by which its cost is told.
+
+    Raises:
+        NoSchedule: an operation has no form over tiles.
+    """
+    return _Writing(traced, plan, point, chip).program(rows)
+
+
+class _Writing:
+    """One program in the making."""
+
+    def __init__(self, traced: TracedFunction, plan: MixturePlan, point: MixturePoint, chip: Hardware) -> None:
+        self._traced = traced
+        self._plan = plan
+        self._point = point
+        self._chip = chip
+        self._taken = {"step", "torch", "input", "state", *_LOCALS, *plan.bound, traced.name}
+        self._taken |= {item.name for item in traced.inputs} | {f"{traced.name}_reference", f"torch_{traced.name}"}
+        self._memory = fresh_name("result", self._taken)
+        self._fns: list[FnDecl] = []
+        self._read: set[str] = set()
+        self._last = plan.mixture.rows[-1].size if plan.mixture.rows else Dim.of(1)
+        self._block = scored_at_once(plan)
+        self._rows = str(plan.rows)
+
+    def program(self, rows: Sequence[int]) -> Tiled:
+        """Return the program, with what it costs where experts have so many rows each."""
+        plan, point = self._plan, self._point
+        costs = MixtureCosts(plan, point, self._chip, rows)
+        text = self._text(costs.costs.speeds())
+        own = {item.name for item in self._traced.inputs} | {*plan.bound, self._memory}
+        text = kept_apart(text, _LOCALS, own, self._taken)
+        result = shape_of(plan.mixture.node)
+        spec = program_spec(self._traced, text, self._fns, (self._memory, result), plan.bound, read=self._read)
+        experts = plan.mixture.experts
+        whole = {str(experts): plan.count} if experts.constant is None else {}
+        divisors = {**whole, **({} if plan.cut.constant else {str(plan.cut): point.columns})}
+        if self._last.constant is None:
+            divisors[str(self._last)] = self._block
+        return Tiled(spec, text, costs.costs, point.text, divisors, costs.kept, least=whole)
+
+    # -- element functions ---------------------------------------------------------------------------
+
+    def _declare(
+        self, name: str, given: Sequence[Element], output: Element, body: str, init: tuple[float, ...] | None = None
+    ) -> str:
+        name = fresh_name(name, self._taken)
+        arguments = ("input",) if init is None else ("state", "input")
+        taken = given[0] if len(given) == 1 else STuple(given)  # type: ignore[arg-type]
+        self._fns.append(FnDecl(name, name, taken, output, CodeBlock(Embedded.whole(body), arguments), init))
+        return name
+
+    # -- the program -----------------------------------------------------------------------------------
+
+    def _text(self, speeds: Sequence[int]) -> str:
+        plan, count = self._plan, self._plan.count
+        lines = [f"n = {plan.cut} // {self._point.columns}", *self._scored(speeds[0])]
+        lines += [
+            f"s0, s1 = step.Copy(depth={self._rows}).apply(chosen)",
+            f"routed = step.Partition(N={count}, depth={self._rows}).apply((tokens, s0))",
+            "outs = []",
+            *self._owned(),
+            *self._said(plan.mixture.terms[0].factors[0].node),
+            f"for i in range({count}):",
+            *(f"    {line}" for line in self._alone(speeds)),
+            *self._said(plan.mixture.node),
+            *self._weighed(),
+        ]
+        return "\n".join(lines)
+
+    def _scored(self, speed: int) -> list[str]:
+        """Write the rows, and for each row the experts that it goes to and what they count."""
+        plan, router = self._plan, self._plan.router
+        lines = self._said(plan.mixture.choice.node)
+        lines.append(f"blocks = {self._blocks_of(plan.taken)}")
+        rest, scored = "blocks", ""
+        if plan.scorer is not None and plan.scorer.takes is not None:
+            given = "b0"
+            if plan.scorer.takes.node is plan.taken.node:
+                lines.append("b0, b1 = step.Copy().apply(blocks)")
+                rest = "b1"
+            else:
+                lines.append(f"b0 = {self._blocks_of(plan.scorer.takes)}")
+            scored = f"step.RetileStreamify(axis=0).apply({self._scores(plan.scorer, given, speed)})"
+        uses = [*router.chosen.inputs, *router.shares.inputs]
+        names: dict[TilePart, list[str]] = {}
+        for number, part in enumerate(dict.fromkeys(uses)):
+            own = [f"v{2 * number + copy}" for copy in range(uses.count(part))]
+            names[part] = list(own)
+            text = scored if part.bare else self._row_load(part)
+            lines.append(f"{', '.join(own)} = {text if len(own) == 1 else f'step.Copy().apply({text})'}")
+        lines.append(f"tokens = step.RetileStreamify(axis=0).apply({rest})")
+        shares = Tile("fp32", (1, plan.mixture.choice.count))
+        for name, called, output, function in (
+            ("chosen", "choose", Multihot(_FLAG, plan.count), router.chosen),
+            ("shares", "share", shares, router.shares),
+        ):  # fmt: skip
+            given = _tuple([names[part].pop(0) for part in function.inputs])
+            types = [self._row_tile(part) for part in function.inputs]
+            fn = self._declare(called, types, output, function.body)
+            depth = f", depth={self._rows}" if name == "shares" else ""
+            lines.append(f"{name} = step.Map(fn={fn}{depth}).apply({given})")
+        return lines
+
+    def _blocks_of(self, value: IndexedValue) -> str:
+        """Return the stream of a tensor's rows, so many in a tile."""
+        labels = self._labels(value)
+        blocks = Blocks({"r": Dim.of(self._block)}, self._plan.bound)
+        body = TileBody(blocks)
+        part = TilePart(value.node, labels)
+        text = body.of(part)
+        loads = [self._block_load(each, blocks) for each in body.inputs]
+        if not body.lines and text == "input[0]":
+            return loads[0]
+        types = [Tile("fp32", blocks.tile(each)) for each in body.inputs]
+        fn = self._declare("rows", types, Tile("fp32", blocks.tile(part)), body.returning(text))
+        return f"step.Map(fn={fn}).apply({_tuple(loads)})"
+
+    def _labels(self, value: IndexedValue) -> tuple[str, ...]:
+        rows = set(self._plan.mixture.rows)
+        return tuple("r" if index and set(index) <= rows else WHOLE for index in value.at)
+
+    def _block_load(self, part: TilePart, blocks: Blocks) -> str:
+        shape = f"shape=[{self._rows} // {self._block}], stride=[{int('r' in part.labels)}]"
+        return self._load(part.node, blocks.tile(part), shape)
+
+    def _row_tile(self, part: TilePart) -> Tile:
+        return Tile("fp32", Blocks({"r": Dim.of(1)}, self._plan.bound).tile(part))
+
+    def _row_load(self, part: TilePart) -> str:
+        shape = f"shape=[{self._rows}], stride=[{int('r' in part.labels)}]"
+        return self._load(part.node, self._row_tile(part).shape, shape)
+
+    def _load(self, node: Node, tile: Sequence[Dim], more: str, tensor: str = "") -> str:
+        self._read.add(node.name)
+        port = "" if self._point.dispatch is None else f", dispatch={self._point.dispatch}"
+        sizes = ", ".join(map(str, tile))
+        return f"step.LinearOffChipLoad(tensor={tensor or own_name(node.name)}, tile=[{sizes}], {more}{port}).apply()"
+
+    def _scores(self, block: ExpertBlock, given: str, speed: int) -> str:
+        """Return the stream of scores, so many rows in a tile; the weights are read for each tile."""
+        assert block.takes is not None
+        rows = Dim.of(self._block)
+        types = [Tile("fp32", (rows, shape_of(block.takes.node)[-1]))]
+        loads = [given]
+        for operand in block.operands:
+            tile = tile_of(operand, block.columns)
+            types.append(Tile("fp32", tile))
+            loads.append(self._load(operand.node, tile, f"shape=[{self._rows} // {self._block}], stride=[0]"))
+        names = {name: f"input[{place}]" for place, (name, _) in enumerate(block.vectors, len(block.products) + 1)}
+        computed = [(name, place) for place, (name, _) in enumerate(block.products, 1)]
+        fn = self._declare("scores", types, Tile("fp32", (rows, block.columns)), block.body(names, computed))
+        return f"step.Map(fn={fn}, bw={speed}).apply({_tuple(loads)})"
+
+    # -- experts ---------------------------------------------------------------------------------------
+
+    def _owned(self) -> list[str]:
+        """Write the tensors of experts that lie apart, one list for each."""
+        lines: list[str] = []
+        self._tensors: list[str] = []
+        for number, operands in enumerate(self._plan.operands):
+            self._read |= {each.node.name for each in operands}
+            if self._plan.places(operands) is None:
+                self._tensors.append(f"w{number}[i]")
+                lines.append(f"w{number} = [{', '.join(own_name(each.node.name) for each in operands)}]")
+            else:
+                self._tensors.append(own_name(operands[0].node.name))
+        return lines
+
+    def _alone(self, speeds: Sequence[int]) -> list[str]:
+        """Write what a region of one expert does."""
+        point = self._point
+        if point.rows:
+            lines = [
+                f"data, padding = step.Reshape(S={point.rows}, L=[0], pad=0).apply(routed[i])",
+                "tile = step.Retile(axis=0).apply(data)",
+            ]
+        else:
+            lines = ["tile = step.Retile(axis=0).apply(step.Promote(b=1).apply(routed[i]))"]
+        lines += self._computed(speeds)
+        back = "step.RetileStreamify(axis=0{depth}).apply(y)"
+        if not point.rows:
+            return [*lines, f"outs.append({back.format(depth=f', depth={self._rows}')})"]
+        body = "return [torch.logical_not(input[0]).reshape(1)]"
+        real = self._declare("is_real", [_FLAG], Multihot(_FLAG, 1), body)
+        return [
+            *lines,
+            f"flags = step.Map(fn={real}, depth={self._rows}).apply(step.Flatten(L=[1]).apply(padding))",
+            f"[kept] = step.Partition(N=1, depth={self._rows}).apply(({back.format(depth='')}, flags))",
+            "outs.append(kept)",
+        ]
+
+    def _computed(self, speeds: Sequence[int]) -> list[str]:
+        """Write what an expert computes of its tiles."""
+        plan, expert = self._plan, self._plan.first
+        rows = Dim.of(self._point.rows) if self._point.rows else any_size("R")
+        width, columns = shape_of(plan.taken.node)[-1], Dim.of(self._point.columns)
+        block = expert.hidden or expert.outer
+        refs = [f"t{number}" for number in range(len(plan.operands) + 1)]
+        lines = [f"{', '.join(refs)} = step.Copy(n={len(refs)}).apply(tile)"]
+        tiles = [tile_of(each, columns) for each in block.operands]
+        loads = [self._tile_load(number, tile, refs[number]) for number, tile in enumerate(tiles)]
+        taken, first = Tile("fp32", (rows, width)), Tile("fp32", (rows, columns))
+        count = len(block.products)
+        repeated = [f"x{number}" for number in range(count)]
+        text = f"step.Repeat(n=n).apply({refs[-1]})"
+        lines.append(f"{', '.join(repeated)} = {text if count == 1 else f'step.Copy(n={count}).apply({text})'}")
+        names: dict[str, str] = {}
+        given, types = [repeated[-1], loads[count - 1]], [taken, Tile("fp32", tiles[count - 1])]
+        for number, (name, operand) in enumerate(block.products[:-1]):
+            body = f"return [{product(1, turned=operand.turned)}]"
+            fn = self._declare("product", [taken, Tile("fp32", tiles[number])], first, body)
+            lines.append(
+                f"p{number} = step.Map(fn={fn}, bw={speeds[1 + number]}).apply(({repeated[number]}, {loads[number]}))"
+            )
+            names[name] = f"input[{len(given)}]"
+            given.append(f"p{number}")
+            types.append(first)
+        for number, (name, _) in enumerate(block.vectors, count):
+            names[name] = f"input[{len(given)}]"
+            given.append(loads[number])
+            types.append(Tile("fp32", tiles[number]))
+        body = block.body(names, [(block.products[-1][0], 1)])
+        fn = self._declare("expert" if expert.hidden is None else "hidden", types, first, body)
+        lines.append(f"h = step.Map(fn={fn}, bw={speeds[count]}).apply({_tuple(given)})")
+        if expert.down is None:
+            return [*lines, "y = step.Retile(axis=1).apply(h)"]
+        number = len(block.operands)
+        whole = Tile("fp32", (rows, expert.outer.columns))
+        down = expert.down
+        tile = down_tile(down, columns, expert.outer.columns)
+        body = f"return [state[0] + {product(1, turned=down.turned)}]"
+        fn = self._declare("down", [first, Tile("fp32", tile)], whole, body, (0,))
+        load = self._tile_load(number, tile, refs[number])
+        lines.append(f"y = step.Accum(fn={fn}, b=1, bw={speeds[-1]}).apply((h, {load}))")
+        return [*lines, *self._finished(whole, refs, number + 1)]
+
+    def _finished(self, whole: Tile, refs: Sequence[str], first: int) -> list[str]:
+        """Write what is computed behind the last product."""
+        outer = self._plan.first.outer
+        if outer.is_folded:
+            return []
+        tiles = [tile_of(each, outer.columns) for each in outer.operands]
+        given = ["y"]
+        names = {name: f"input[{place}]" for place, (name, _) in enumerate(outer.vectors, 1)} | {FOLDED: "input[0]"}
+        for number, tile in enumerate(tiles, start=first):
+            given.append(f"step.Flatten(L=[1]).apply({self._tile_load(number, tile, refs[number], '1')})")
+        fn = self._declare("finish", [whole, *(Tile("fp32", tile) for tile in tiles)], whole, outer.body(names))
+        return [f"y = step.Map(fn={fn}).apply({_tuple(given)})"]
+
+    def _tile_load(self, number: int, tile: Sequence[Dim], ref: str, count: str = "n") -> str:
+        operands = self._plan.operands[number]
+        base = ""
+        if self._plan.places(operands):
+            base = ", base=i" if count == "1" else f", base=i * {count}"
+        text = self._load(operands[0].node, tile, f"shape=[{count}], stride=[1]{base}", self._tensors[number])
+        return f"{text.removesuffix('()')}({ref})"
+
+    # -- results ---------------------------------------------------------------------------------------
+
+    def _weighed(self) -> list[str]:
+        """Write the sum of what the experts of a row give, by what they count: they come in ascending order."""
+        plan = self._plan
+        columns = plan.first.outer.columns
+        row, share = Tile("fp32", (1, columns)), Tile("fp32", (1, plan.mixture.choice.count))
+        state = STuple((row, Tile("int64", (1, 1))))
+        body = "return [state[0] + torch.gather(input[1], 1, state[1]) * input[0], state[1] + 1]"
+        weigh = self._declare("weigh", [row, share], state, body, (0, 0))
+        summed = self._declare("summed", [state], row, "return [input[0]]")
+        return [
+            "m0, m1 = step.Copy().apply(step.Reassemble().apply((outs, s1)))",
+            f"y = step.Accum(fn={weigh}, b=1, bw={2 * columns.bind(plan.bound)})"
+            ".apply((m1, step.RepeatRef().apply((shares, m0))))",
+            f"step.LinearOffChipStore(tensor={self._memory}).apply(step.Map(fn={summed}).apply(y))",
+        ]
+
+    def _said(self, node: Node) -> list[str]:
+        place = line_of(node)
+        return [] if place is None else [f"# line {place[1]}"]
+
+
+def _tuple(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"

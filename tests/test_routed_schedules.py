@@ -1,0 +1,220 @@
+"""Mixtures of experts from plain functions: recognized by what is computed, right, dynamic tiles where they help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stepagents.schedules.deliver import delivered
+from stepagents.schedules.parts import NoSchedule
+from stepagents.schedules.routed.mixture import mixture_of
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, plan_of
+from stepagents.schedules.routed.search import RoutedOptions, RoutedSearch, in_order, routed_schedules
+from stepagents.schedules.routed.trace import routes_of, routing_trace, rows_of_experts
+from stepagents.schedules.routed.writer import written
+from stepagents.schedules.search import ScheduleOptions
+from stepagents.torchfn.dims import completed, partly
+from stepagents.torchfn.target import Target, find_target
+from stepagents.torchfn.trace import trace
+from stepagents.traced.graph import TracedFunction
+from stepcore.cycles.timed import time_program
+from stepcore.timing.hardware import PRESETS
+from test_torchfn_synth import job
+
+SOURCE = """\
+import torch
+import torch.nn.functional as nnf
+
+
+def first(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
+    index = torch.topk(x @ wr, 1, dim=-1)[1]
+    route = torch.zeros(x.shape[0], 4).scatter(1, index, 1.0)
+    return torch.einsum("te,edf,td->tf", route, w, x)
+
+
+def contracted(x, wr, gate, up, down):  # stepsmith: x[T, D], wr[D, E], gate[E, D, F], up[E, D, F], down[E, F, D]
+    weight, index = torch.topk(torch.softmax(x @ wr, -1), 2, dim=-1)
+    route = torch.zeros(x.shape[0], wr.shape[1]).scatter(1, index, weight / weight.sum(-1, keepdim=True))
+    h = nnf.silu(torch.einsum("td,edf->etf", x, gate)) * torch.einsum("td,edf->etf", x, up)
+    return torch.einsum("te,etd->td", route, torch.einsum("etf,efd->etd", h, down))
+
+
+def batched(x, logits, outs, h, tile):  # stepsmith: x[T, D], logits[T, E], outs[E, D, F], h[E, D, F], tile[E, F, D]
+    values, index = logits.topk(2)
+    route = torch.zeros_like(logits).scatter_(1, index, torch.softmax(values, -1))
+    rows = x.expand(outs.shape[0], -1, -1)
+    hidden = nnf.silu(torch.bmm(rows, outs)) * torch.bmm(rows, h)
+    return (route.T[:, :, None] * torch.bmm(hidden, tile)).sum(0)
+
+
+def looped(x, wr, w1, b1, w2, b2):  # stepsmith: x[T, D], wr[D, 3], w1[3, D, F], b1[3, F], w2[3, F, D], b2[3, D]
+    weight, index = torch.topk(torch.softmax(x @ wr, -1), 2, dim=-1)
+    y = torch.zeros_like(x)
+    for e in range(3):
+        share = torch.where(index == e, weight, 0.0).sum(-1, keepdim=True)
+        y = y + share * (nnf.gelu(x @ w1[e] + b1[e]) @ w2[e] + b2[e])
+    return y
+
+
+def one_hot(x, wr, w1, w2):  # stepsmith: x[T, D], wr[D, 4], w1[4, D, F], w2[4, F, D]
+    weight, index = torch.topk(x @ wr, 2, dim=-1)
+    route = (nnf.one_hot(index, 4) * torch.softmax(weight, -1)[:, :, None]).sum(1)
+    return ((torch.relu(x @ w1) @ w2) * route.T.unsqueeze(-1)).sum(0)
+
+
+def gated(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
+    scores = torch.sigmoid(x @ wr)
+    mask = (scores.argmax(-1, keepdim=True) == torch.arange(4)).float()
+    return ((scores * mask)[:, :, None] * torch.einsum("td,edf->tef", x, w)).sum(1)
+
+
+def added(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, D]
+    route = torch.zeros(x.shape[0], 4).scatter(1, torch.topk(x @ wr, 2)[1], 1.0)
+    return x + torch.einsum("te,edf,td->tf", route, w, x)
+
+
+def missing(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
+    index = torch.topk(x @ wr, 2)[1]
+    return sum((index == e).any(-1, keepdim=True) * (x @ w[e]) for e in range(3))
+
+
+def unsummed(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
+    index = torch.topk(x @ wr, 2)[1]
+    return sum((index[:, 0, None] == e) * (x @ w[e]) for e in range(4))
+
+
+def shuffled(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
+    index = torch.topk(x @ wr, 2)[1]
+    return sum((index == e).any(-1, keepdim=True) * (x @ w[3 - e]) for e in range(4))
+
+
+def largest(x):  # stepsmith: x[T, D]
+    return torch.topk(x, 2)[0]
+
+
+class Experts(torch.nn.Module):
+    def __init__(self, width=16, hidden=32, experts=4, chosen=2):
+        super().__init__()
+        self.router = torch.nn.Linear(width, experts)
+        self.chosen = chosen
+        self.up = torch.nn.ModuleList(torch.nn.Linear(width, hidden) for _ in range(experts))
+        self.down = torch.nn.ModuleList(torch.nn.Linear(hidden, width) for _ in range(experts))
+
+    def forward(self, x):
+        top, index = torch.topk(torch.softmax(self.router(x), dim=-1), self.chosen, dim=-1)
+        top = top / top.sum(dim=-1, keepdim=True)
+        out = torch.zeros_like(x)
+        for number, (up, down) in enumerate(zip(self.up, self.down)):
+            out += (top * (index == number)).sum(-1, keepdim=True) * down(nnf.silu(up(x)))
+        return out
+
+
+def get_inputs():
+    return [torch.randn(8, 16)]
+
+
+def get_init_inputs():
+    return []
+"""
+SIZES = {"T": 16, "D": 8, "E": 4, "F": 24}
+PAPER = PRESETS["paper"]
+SPELLINGS = ("first", "contracted", "batched", "looped", "one_hot", "gated", "Experts")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "mixtures.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    return path
+
+
+def traced(path: Path, name: str, sizes: dict[str, int]) -> tuple[Target, TracedFunction]:
+    target = find_target(str(path), path.read_text(encoding="utf-8"), name)
+    line = next(line for line in SOURCE.splitlines() if f" {name}(" in line)
+    asked = {symbol: size for symbol, size in sizes.items() if f"{symbol}," in line or f"{symbol}]" in line}
+    return target, trace(target, completed(target, partly(target, [], asked)))
+
+
+def planned(path: Path, name: str, sizes: dict[str, int]) -> tuple[TracedFunction, MixturePlan]:
+    _, function = traced(path, name, sizes)
+    plan = plan_of(function, {**function.dims, **function.bound})
+    assert plan is not None
+    return function, plan
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"), [*((name, 0) for name in SPELLINGS), ("first", 4), ("looped", 4), ("Experts", 3)]
+)
+def test_each_spelling_is_right(source: Path, name: str, rows: int) -> None:
+    target, function = traced(source, name, SIZES)
+    plan = plan_of(function, {**function.dims, **function.bound})
+    assert plan is not None
+    program = written(function, plan, MixturePoint(8, rows), PAPER, [8] * plan.count)
+    assert ("step.Reshape(" in program.impl) == bool(rows)
+    file = delivered(function, target, program, source.parent, ".step.py")
+    assert not file.fault and file.is_whole and not file.note
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("added", "something is added to what the chosen experts give"),
+        ("missing", "its experts are not the 4 that rows choose among, each once"),
+        ("unsummed", "it is not added up over the experts of a row"),
+        ("shuffled", "the tensors of its experts lie in another order"),
+    ],
+)
+def test_what_is_another_computation_is_told(source: Path, name: str, reason: str) -> None:
+    _, function = traced(source, name, SIZES)
+    with pytest.raises(NoSchedule, match=reason):
+        plan_of(function, {**function.dims, **function.bound})
+
+
+def test_what_chooses_no_experts_is_no_mixture(source: Path) -> None:
+    assert mixture_of(traced(source, "largest", {"T": 16, "D": 8})[1]) is None
+
+
+def test_dynamic_tiles_are_found_where_they_are_better(source: Path) -> None:
+    function, plan = planned(source, "batched", {"T": 64, "D": 64, "E": 4, "F": 128})
+    trace = routing_trace(64, 4, 2, skew=1.0, seed=0)
+    search = RoutedSearch(function, plan, RoutedOptions(PAPER, trace=trace))
+    best = {way: group[0] for way, group in search.best().items()}
+    assert in_order(list(best.values()))[0].point.rows == 0
+    assert best["static"].cycles >= best["dynamic"].cycles * 0.99
+    # with tiles that take about as much memory, weights are read again for every tile
+    narrow = RoutedSearch(function, plan, RoutedOptions(PAPER, trace=trace, rows=(8,))).best()["static"][0]
+    assert narrow.cycles > 1.25 * best["dynamic"].cycles
+    # a chip that does not hold all rows of an expert gets static tiles
+    most = (best["dynamic"].on_chip or 0) - 1
+    little = RoutedSearch(function, plan, RoutedOptions(PAPER, capacity=most, trace=trace)).best()
+    assert all(each.on_chip and each.on_chip <= most for group in little.values() for each in group)
+
+
+def test_cycles_are_those_of_its_routes(source: Path) -> None:
+    function, plan = planned(source, "batched", {"T": 32, "D": 32, "E": 4, "F": 64})
+    drawn = routing_trace(32, 4, 2, skew=1.0, seed=0)
+    for group in RoutedSearch(function, plan, RoutedOptions(PAPER)).best().values():
+        (each,) = group
+        graph, rows = each.program.checked.typed, each.point.rows
+        timed = time_program(each.program.checked, PAPER, routes=routes_of(graph, drawn, 4, rows))
+        assert timed.cycles == each.cycles == each.program.cycles
+        # an expert without rows is not read
+        alone = time_program(each.program.checked, PAPER, routes=routes_of(graph, [(0, 1)] * 32, 4, rows))
+        assert alone.off_chip_bytes < timed.off_chip_bytes
+    lowering = routed_schedules(function, ScheduleOptions(PAPER, wanted=2))
+    assert lowering is not None and len(lowering.programs) == 2
+    assert "cycles of the best tiles with drawn routes" in lowering.programs[0].schedule
+
+
+def test_rows_of_experts_are_those_of_the_trace() -> None:
+    assert rows_of_experts([(0, 2), (2, 3), (1, 2)], 4) == [1, 1, 3, 1]
+
+
+def test_it_works_for_a_user(source: Path) -> None:
+    found = job(source, "looped", emit="tiled", dims={"T": 16, "D": 8, "F": 16})
+    (program, *_) = found["programs"]
+    assert "step.Partition(N=3" in program["text"] and "step.Reassemble()" in program["text"]
+    assert any("cycles of the best tiles" in note for note in found["notes"])
+    told = job(source, "shuffled", emit="tiled", dims={"T": 16, "D": 8, "F": 16})
+    assert not told["solved"] and "the tensors of its experts lie in another order" in told["reason"]
