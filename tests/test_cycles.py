@@ -257,6 +257,9 @@ def test_two_programs_or_two_chips_side_by_side(capsys: pytest.CaptureFixture[st
         ([], command.TimeOptions(), "name the programs"),
         ([], command.TimeOptions(compare=chips_), "name the programs"),
         ([sums], command.TimeOptions(compare=("paper", rows)), "two programs or two chips"),
+        ([sums], command.TimeOptions(compare=("paper", "decod")), "decod is neither a preset nor a .toml file"),
+        ([sums], command.TimeOptions("paper", compare=chips_), "--compare names both chips: leave --hw out"),
+        ([f"{many}::nope"], command.TimeOptions(), "there is no program nope in this file; there are sum_rows"),
         ([], command.TimeOptions(compare=(sums, "no.py")), "cannot be read"),
         ([], command.TimeOptions(compare=(str(many), sums)), f"holds 2 programs; name one of them: {many}::sum_rows"),
         ([sums], command.TimeOptions(compare=("default", "no.toml")), "no.toml: STEP506 the file cannot be read"),
@@ -311,6 +314,13 @@ def test_the_command_says_what_better_chips_would_bring(capsys: pytest.CaptureFi
     assert re.search(r"\n    deep FIFOs, where the program says no depth +42,351  -\n", shown)
     assert command.run([path], command.TimeOptions(what_if=True, compare=("default", "paper"))) == 2
     assert "ask one of them" in capsys.readouterr().err
+    assert command.run([path], command.TimeOptions(what_if=True, format="sarif")) == 2
+    assert "--what-if has no findings" in capsys.readouterr().err
+    stops = str(ROOT / "benchmarks" / "tasks" / "norm_rms_scalars.step.yaml")
+    assert command.run([stops], command.TimeOptions("default", what_if=True)) == 1
+    assert "  what if: nothing is tried on a program that stops\n" in capsys.readouterr().out
+    assert command.run([stops], command.TimeOptions("default", what_if=True, format="json")) == 1
+    assert json.loads(capsys.readouterr().out)[0]["what_if"] == []
 
 
 def test_the_command_writes_rows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from stepcore.cli.files import find_programs
 from stepcore.records import Record
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.text.files import TextFile, Unusable, read_file
+from stepcore.text.wording import clipped, one_line
 
 
 class FileTarget(Record):
@@ -24,6 +25,15 @@ def parse_target(text: str) -> FileTarget:
         file, _, program = text.rpartition("::")
         return FileTarget(Path(file), program)
     return FileTarget(Path(text))
+
+
+def no_program(path: Path, program: str | None, names: Iterable[str]) -> Unusable:
+    """Return that a file has no program, or not the one that was named; ``names`` are those there are."""
+    there = ", ".join(map(one_line, names))
+    if program is None or not there:
+        return Unusable(path, "no STeP program: no function with @step.program", "STEP910")
+    named = clipped(one_line(program), 80)
+    return Unusable(path, f"there is no program {named} in this file; there are {clipped(there, 400)}", "STEP910")
 
 
 def find_targets(texts: Sequence[str]) -> list[FileTarget | Unusable]:

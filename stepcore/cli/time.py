@@ -14,7 +14,7 @@ from stepcore.check.programs import UNFOLLOWED, Checked
 from stepcore.check.sized import at_dims
 from stepcore.chips.chosen import Chips, is_chip
 from stepcore.chips.keys import HardwareError
-from stepcore.cli.targets import FileTarget, find_targets, read_target
+from stepcore.cli.targets import FileTarget, find_targets, no_program, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain
 from stepcore.cycles.compare import compared, side_by_side
 from stepcore.cycles.composed import (
@@ -40,7 +40,7 @@ from stepcore.reports.text import FileReport, Paint, clean, render_finding
 from stepcore.settings.config import Config, Configs
 from stepcore.system.scarce import reason_of
 from stepcore.text.files import Unusable, write_atomically
-from stepcore.text.wording import one_line
+from stepcore.text.wording import clipped, one_line
 from stepcore.timing.hardware import Hardware
 from stepcore.timing.recorder import RunRecorder
 
@@ -74,14 +74,9 @@ def run(texts: Sequence[str], options: TimeOptions) -> int:
     if not texts and (options.compare is None or are_chips):
         complain("name the programs to time: a file, FILE::PROGRAM, or a folder")
         return EXIT_UNUSABLE
-    if options.format == "sarif" and options.compare is not None:
-        complain("--compare has no findings to write as SARIF: leave --format out, or take json")
-        return EXIT_UNUSABLE
-    if options.what_if and options.compare is not None:
-        complain("--what-if and --compare are two questions: ask one of them")
-        return EXIT_UNUSABLE
-    if options.trace is not None and not options.trace.endswith(".json"):
-        complain("--trace writes a file whose name ends with .json")
+    problem = _contradiction(options, are_chips=are_chips)
+    if problem:
+        complain(problem)
         return EXIT_UNUSABLE
     session = _Session(options)
     try:
@@ -95,6 +90,21 @@ def run(texts: Sequence[str], options: TimeOptions) -> int:
         complain(unusable_chip(error))
         return EXIT_UNUSABLE
     return session.code
+
+
+def _contradiction(options: TimeOptions, *, are_chips: bool) -> str:
+    """Return which options exclude each other, and the way out; an empty text where all can be done."""
+    if options.format == "sarif" and options.compare is not None:
+        return "--compare has no findings to write as SARIF: leave --format out, or take json"
+    if options.format == "sarif" and options.what_if:
+        return "--what-if has no findings to write as SARIF: leave --format out, or take json"
+    if options.what_if and options.compare is not None:
+        return "--what-if and --compare are two questions: ask one of them"
+    if options.hw is not None and are_chips:
+        return "--compare names both chips: leave --hw out"
+    if options.trace is not None and not options.trace.endswith(".json"):
+        return "--trace writes a file whose name ends with .json"
+    return ""
 
 
 def _chips_of(options: TimeOptions) -> list[str]:
@@ -124,7 +134,7 @@ class _Session:
             if isinstance(one, ComposedFile):
                 rows.append(composed_json(one))
                 if self.options.format == "text":
-                    self._show(composed_picture(one))
+                    self._show([*composed_picture(one), *_no_what_if(self.options)])
                 continue
             file, _recorder = one
             if self.options.format == "text":
@@ -145,7 +155,9 @@ class _Session:
         if _are_chips(names):
             pairs: list[_Runs] = list(self._each(texts, names))
         elif any(is_chip(name) for name in names):
-            complain("--compare takes two programs or two chips, and not one of each")
+            wrong = one_line(next(name for name in names if not is_chip(name)))
+            what = f"{clipped(wrong, 80)} is neither a preset nor a .toml file"
+            complain(f"--compare takes two programs or two chips, and not one of each: {what}")
             self.code = EXIT_UNUSABLE
             return
         else:
@@ -194,7 +206,8 @@ class _Session:
         if not programs and not composed:
             if result.script is not None:
                 raise Unusable(target.path, UNFOLLOWED, "STEP907")
-            raise Unusable(target.path, "there is no such program here", "STEP910")
+            names = [*(each.name for each in result.programs), *(each.name for each in result.compositions)]
+            raise no_program(target.path, target.program, names)
         for program in programs:
             sized = self._at_dims(target, result, program, config)
             runs = [self._timed(target, result, sized, chip) for chip in chosen]
@@ -241,7 +254,7 @@ class _Session:
             timed = time_program(checked, chip, self.options.engine, recorder=recorder if wanted else None)
         except NotTimed as error:
             raise Unusable(target.path, f"{checked.name} cannot be timed: {error}", "STEP907") from error
-        better = what_if(checked, timed, STEPS) if self.options.what_if else ()
+        better = what_if(checked, timed, STEPS) if self.options.what_if else None
         return TimedFile(str(target.path), result.source, timed, better=better), recorder
 
     def _show(self, lines: Iterable[str]) -> None:
@@ -254,6 +267,10 @@ class _Session:
             reason = reason_of(error) if isinstance(error, OSError) else "this is no path of a file"
             complain(f"{one_line(name)}: STEP901 the trace cannot be written: {reason}")
             self.code = EXIT_UNUSABLE
+
+
+def _no_what_if(options: TimeOptions) -> list[str]:
+    return ["  what if: asked of its programs, one by one"] if options.what_if else []
 
 
 def _programs_of(result: CheckResult) -> list[Checked]:

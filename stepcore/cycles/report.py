@@ -27,7 +27,8 @@ class TimedFile:
     """A timed program, and where it stands: ``source`` holds its operators at the ``place`` of their spans.
 
     ``found`` are the findings of timing, which are told beside the picture; None where nobody looked for them. Lines
-    are counted behind the ``before`` first ones. ``better`` are the cycles on better chips, where somebody asked.
+    are counted behind the ``before`` first ones. ``better`` are the cycles on better chips; None where nobody
+    asked for them.
     """
 
     path: str
@@ -36,7 +37,7 @@ class TimedFile:
     found: tuple[Diagnostic, ...] | None = None
     place: Callable[[Span], Span | None] = _itself
     before: int = 0
-    better: tuple[tuple[str, int], ...] = ()
+    better: tuple[tuple[str, int], ...] | None = None
 
     def line(self, unit: int) -> int | None:
         """Return the line of a unit's operator, from 1; None for an end of the program."""
@@ -98,7 +99,7 @@ def as_json(file: TimedFile) -> dict[str, Any]:
         "unknown_costs": list(timed.program.doubtful),
         "routes": timed.program.routes,
         "stopped": _stop(file) if timing.waiting else None,
-        **({"what_if": [{"change": each, "cycles": cycles} for each, cycles in file.better]} if file.better else {}),
+        **({} if file.better is None else {"what_if": [{"change": each, "cycles": at} for each, at in file.better]}),
     }  # fmt: skip
 
 
@@ -200,7 +201,10 @@ def picture(file: TimedFile) -> Iterator[str]:
 
 def _better(file: TimedFile) -> Iterator[str]:
     """Yield what better chips would bring."""
-    if file.better:
+    if file.better == ():
+        stops = bool(file.timed.timing.waiting)
+        yield "  what if: " + ("nothing is tried on a program that stops" if stops else "no better chip ends in time")
+    elif file.better:
         width = max(len(change) for change, _ in file.better)
         yield "  what if:"
         for change, cycles in file.better:

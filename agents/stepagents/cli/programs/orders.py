@@ -18,7 +18,7 @@ from stepagents.optimize.candidates import Goal, OptimizeTarget
 from stepagents.optimize.outcome import Optimized
 from stepcore.chips.chosen import Chips
 from stepcore.chips.keys import HardwareError
-from stepcore.cli.targets import FileTarget, find_targets, read_target
+from stepcore.cli.targets import FileTarget, find_targets, no_program, read_target
 from stepcore.cli.terminal import complain
 from stepcore.cli.time import unusable_chip
 from stepcore.records import Record
@@ -107,7 +107,7 @@ class ProgramOrders:
         found = check_text(file.text, str(target.path), affine=config.affine, with_fixes=False).programs
         names = [program.name for program in found if target.program in (None, program.name)]
         if not names:
-            raise Unusable(target.path, "there is no such program here", "STEP910")
+            raise no_program(target.path, target.program, (program.name for program in found))
         for name in dict.fromkeys(names):
             if stop.is_set():
                 return
