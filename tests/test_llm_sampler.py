@@ -22,6 +22,7 @@ from llm_answers import GOOD, JUDGED, LONG, RENAMED, SHORT, WRONG_TYPES, WRONG_V
 from processes import PATIENCE, eventually
 from stepagents.executors.executor import Executor, worker_command
 from stepagents.judge import Stage
+from stepagents.llm.background import LoopThread
 from stepagents.llm.budget import SpendingBudget
 from stepagents.llm.client import Patience
 from stepagents.llm.connect import connect
@@ -497,3 +498,15 @@ def test_the_key_is_in_no_file(sampling: Sampling) -> None:
     data = b"".join(path.read_bytes() for path in sampling.ledger.parent.iterdir())
     assert KEY.encode() not in data
     assert b"[key]" in data
+
+
+def test_a_connection_that_does_not_close_keeps_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepagents.llm.background._JOIN_SECONDS", 0.01)
+    released = threading.Event()
+
+    async def never_mind() -> None:
+        released.wait(60)  # the loop itself hangs, so that what is asked of it does not even begin
+
+    loop = LoopThread("hangs")
+    loop.close_after(never_mind)
+    released.set()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any, cast
 
 import pytest
@@ -20,7 +23,7 @@ from stepagents.cli.optimize import optimize
 from stepagents.executors.executor import Executor, worker_command
 from stepagents.optimize.archive import Archive
 from stepagents.optimize.candidates import FasterText, Goal, OptimizeTarget
-from stepagents.optimize.record import SearchRecord, record_path
+from stepagents.optimize.record import SearchRecord, Tried, record_path
 from stepagents.optimize.search import Search, SearchLimits, best_of
 from stepagents.optimize.trials import SpreadTrials
 from stepagents.optimize.worker import OPTIMIZE_WORKER
@@ -214,6 +217,47 @@ def test_a_search_is_deterministic_and_goes_on_where_it_was_killed(tmp_path: Pat
         resumed = searched(record, 30)
     assert resumed.archive.front == whole.archive.front
     assert record_path(["a", "b"]) != record_path(["ab", ""])
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from stepagents.optimize.record import SearchRecord, Tried
+name = sys.argv[2] * 9000  # longer than what files gather before they write
+with SearchRecord(Path(sys.argv[1])) as record:
+    for number in range(200):
+        record.keep(f"{name}{number}", Tried(number))
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_two_processes_keep_one_record_and_a_kill_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    command = [sys.executable, "-c", _WRITER, str(path)]
+    writers = [subprocess.Popen([*command, name], stdin=PIPE, stdout=PIPE, text=True) for name in "ab"]
+    for writer in writers:
+        with writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "written\n"
+            writer.kill()
+    with SearchRecord(path) as record:
+        assert record.known == 400
+        assert record.tried(f"{'a' * 9000}7") == Tried(7)
+
+
+def test_a_full_record_says_so_and_stays_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepagents.optimize.record.MOST", 1000)
+    path = tmp_path / "record.jsonl"
+    with SearchRecord(path) as record:
+        for number in range(100):
+            record.keep(str(number), Tried(number))
+        assert "full" in record.problem
+        assert record.known == 100
+    assert path.stat().st_size <= 1000
+    with SearchRecord(path) as record:
+        assert 5 < record.known < 100
+        assert record.tried("0") == Tried(0)
 
 
 def test_limits_of_a_chip_hold() -> None:

@@ -322,11 +322,13 @@ def test_a_search_that_goes_on_has_the_memory_that_it_began_with(tmp_path: Path)
     path = tmp_path / "record.jsonl"
     with SearchRecord(path) as record:
         assert record.memory([ITEM]) == (ITEM,)
-        assert record.learn()
+        assert record.learn([ITEM]) == [ITEM]
         record.keep_bottleneck("key", COMPUTE)
     with SearchRecord(path) as record:
         assert record.memory([]) == (ITEM,)
-        assert not record.learn()
+        of_a_model = replace(ITEM, change=Change("model", ()))
+        assert record.learn([ITEM, of_a_model]) == [of_a_model]
+        assert record.learn([of_a_model]) == []
         assert record.bottleneck("key") == COMPUTE
 
 

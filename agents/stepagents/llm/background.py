@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -17,7 +18,7 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -27,7 +28,8 @@ class LoopThread:
     def close_after(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run ``last`` in the loop, for some seconds at most, and close, whatever comes of it."""
         try:
-            self.start(last()).result(_JOIN_SECONDS)
+            with suppress(TimeoutError):
+                self.start(last()).result(_JOIN_SECONDS)
         finally:
             self.close()
 
@@ -36,12 +38,18 @@ class LoopThread:
         if self._loop.is_closed():
             return
         try:
-            self.start(_cancel_all()).result(_JOIN_SECONDS)
+            with suppress(TimeoutError):  # what does not end goes with the process: the thread is a daemon
+                self.start(_cancel_all()).result(_JOIN_SECONDS)
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(_JOIN_SECONDS)
-            if not self._thread.is_alive():
-                self._loop.close()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+            self._loop.run_until_complete(_cancel_all())  # what nobody waited for
+        finally:
+            self._loop.close()
 
 
 async def _cancel_all() -> None:

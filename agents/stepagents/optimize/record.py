@@ -1,7 +1,8 @@
 """What a search has worked out, on disk: the same search goes on from there when it is begun again.
 
 One file for each order (the program, the chip, all that changes the outcome), one line for each result. A line that
-was cut off by a kill is dropped. What is shown is verified anew.
+was cut off by a kill is dropped. Several processes may write to one file: each line is appended in one piece. What is
+shown is verified anew.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from errno import ENOSPC
 from hashlib import sha256
+from io import SEEK_END, FileIO
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from stepagents.experience.optimizations import Bottleneck, OptimizationItem, item_as_json
 from stepagents.optimize.candidates import OptimizeTarget
@@ -25,7 +28,10 @@ from stepcore.settings.data_folder import records_folder
 from stepcore.system.scarce import reason_of
 from stepcore.version import VERSION
 
-_MOST: Final = 64 << 20  # bytes of a record that are read
+MOST: Final = 64 << 20  # bytes of a record
+_FULL: Final = (
+    f"the record of the search is full ({MOST >> 20} MB): what is found from here on is worked out again next time"
+)
 
 
 class Tried(Record):
@@ -50,9 +56,9 @@ class SearchRecord:
         self._tried: dict[str, Tried] = {}
         self._sites: dict[str, tuple[RewriteSite, ...]] = {}
         self._bottlenecks: dict[str, Bottleneck] = {}
-        self._learned = False
+        self._learned: set[str] = set()
         self._memory: tuple[OptimizationItem, ...] | None = None
-        self._file: TextIO | None = None
+        self._file: FileIO | None = None
         self.problem = ""
 
     def __enter__(self) -> SearchRecord:
@@ -60,11 +66,12 @@ class SearchRecord:
             return self
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            if self._path.exists() and self._path.stat().st_size <= _MOST:
-                for line in self._path.read_text(encoding="utf-8", errors="replace").split("\n"):
-                    self._read(line)
-            self._file = self._path.open("a", encoding="utf-8")
-            self._file.write("\n")  # behind a line that was cut off
+            if self._path.exists():
+                with self._path.open("rb") as file:
+                    for line in file.read(MOST).decode("utf-8", errors="replace").split("\n"):
+                        self._read(line)
+            self._file = self._path.open("ab", buffering=0)
+            self._append(b"\n")  # behind a line that was cut off
         except OSError as error:
             self.problem = f"the record of the search cannot be kept: {reason_of(error)}"
         return self
@@ -115,22 +122,37 @@ class SearchRecord:
             self._write({"memory": [item_as_json(item) for item in now]})
         return self._memory
 
-    def learn(self) -> bool:
-        """Say that what the search found is being remembered; False where it was already."""
-        if self._learned:
-            return False
-        self._learned = True
-        self._write({"learned": True})
-        return True
+    def learn(self, items: Sequence[OptimizationItem]) -> list[OptimizationItem]:
+        """Say that items are being remembered; return those that were not yet, of the search or of a model."""
+        new = [item for item in items if item.key not in self._learned]
+        if new:
+            self._learned.update(item.key for item in new)
+            self._write({"learned": [item.key for item in new]})
+        return new
 
     def _write(self, row: dict[str, Any]) -> None:
         if self._file is None:
             return
         try:
-            self._file.write(json.dumps(row, separators=(",", ":")) + "\n")
-            self._file.flush()
+            self._append(json.dumps(row, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n")
         except OSError as error:
-            self.problem, self._file = f"the record of the search cannot be kept: {reason_of(error)}", None
+            self._end(f"the record of the search cannot be kept: {reason_of(error)}")
+
+    def _append(self, line: bytes) -> None:
+        """Append in one piece, as long as all of it can be read again."""
+        if self._file is None:
+            return
+        if self._file.seek(0, SEEK_END) + len(line) > MOST:
+            self._end(_FULL)
+        elif self._file.write(line) != len(line):
+            raise OSError(ENOSPC, "a line was written in part")
+
+    def _end(self, problem: str) -> None:
+        self.problem = problem
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+            self._file = None
 
     def _read(self, line: str) -> None:
         with suppress(ValueError, TypeError, KeyError, RecursionError):  # cut off, or of somebody else
@@ -138,9 +160,11 @@ class SearchRecord:
             if "text" in row:
                 self._tried[str(row["text"])] = from_plain(Tried, row["tried"])
             elif "learned" in row:
-                self._learned = True
-            elif "memory" in row:
+                self._learned.update(map(str, row["learned"]))
+            elif "memory" in row and self._memory is None:
                 self._memory = tuple(from_plain(OptimizationItem, each) for each in row["memory"])
+            elif "memory" in row:
+                pass  # of another process, which began later
             elif "holds" in row:
                 self._bottlenecks[str(row["holds"])] = from_plain(Bottleneck, row["bottleneck"])
             else:

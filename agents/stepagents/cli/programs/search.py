@@ -68,8 +68,8 @@ class ProgramSearch:
                 subject, order.target, record, judges, watch, began_with,
                 with_code=self.keep_code, executor=self.timers, advice=advice,
             )  # fmt: skip
-            if outcome.learned and record.learn():
-                self.memory.keep(outcome.learned)
+            if learned := record.learn(outcome.learned):
+                self.memory.keep(learned)
             if record.problem:
                 complain(record.problem)
         return outcome, began_with
