@@ -37,17 +37,14 @@ class LoopThread:
         """Cancel what runs, let it clean up, and end the thread. May be called twice."""
         if self._loop.is_closed():
             return
-        try:
-            with suppress(TimeoutError):  # what does not end goes with the process: the thread is a daemon
-                self.start(_cancel_all()).result(_JOIN_SECONDS)
-        finally:
+        with suppress(RuntimeError):  # it ended in between
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(_JOIN_SECONDS)
+        self._thread.join(_JOIN_SECONDS)  # what does not end by then goes with the process: the thread is a daemon
 
     def _run(self) -> None:
         try:
             self._loop.run_forever()
-            self._loop.run_until_complete(_cancel_all())  # what nobody waited for
+            self._loop.run_until_complete(_cancel_all())
         finally:
             self._loop.close()
 
