@@ -4,7 +4,8 @@ import { test } from "node:test";
 import { FasterModel, presentIn, shownOf } from "../src/faster/model";
 import { bytesOf, optionsFrom } from "../src/faster/options";
 import { HEIGHT, plotOf, WIDTH } from "../src/faster/plot";
-import { fasterState, fromFaster } from "../src/faster/protocol";
+import { fromFaster } from "../src/faster/protocol";
+import { keptProgram } from "../src/pages/messages";
 import { bytes, endWords, pointWords, progressWords, times } from "../src/faster/words";
 import { fasterHtml } from "../src/faster/html";
 import type { FasterPoint, FasterResult, OptimizingParams } from "../src/server";
@@ -117,8 +118,8 @@ test("what the page sends is checked, and what it kept", () => {
     assert.equal(fromFaster(value), undefined, JSON.stringify(value));
   }
   assert.equal((fromFaster({ type: "problem", message: "x".repeat(20_000) }) as { message: string }).message.length, 10_000);
-  assert.deepEqual(fasterState({ uri: URI, program: "p", more: 1 }), { uri: URI, program: "p" });
-  assert.equal(fasterState({ uri: 1, program: "p" }), undefined);
+  assert.deepEqual(keptProgram({ uri: URI, program: "p", more: 1 }), { uri: URI, program: "p" });
+  assert.equal(keptProgram({ uri: 1, program: "p" }), undefined);
 });
 
 test("the page runs its own script alone, and styles of our files", () => {

@@ -5,7 +5,8 @@ import type { ProgramTiming, TimingParams } from "../src/server";
 import { chipText, isChipText } from "../src/timing/chip";
 import { drawn } from "../src/timing/figures";
 import { TimingModel } from "../src/timing/model";
-import { fromTimeline, timelineState } from "../src/timing/timeline/protocol";
+import { keptProgram } from "../src/pages/messages";
+import { fromTimeline } from "../src/timing/timeline/protocol";
 import { busyShare, indexAt, type Kind, KINDS, matching, rowsOf, sharesOf, textAt } from "../src/timing/timeline/rows";
 
 const URI = "file:///a.py";
@@ -110,9 +111,9 @@ test("the page of the timeline is not trusted", () => {
 });
 
 test("a page that is restored says whose timeline it showed", () => {
-  assert.deepEqual(timelineState({ uri: URI, program: "main", more: 1 }), { uri: URI, program: "main" });
+  assert.deepEqual(keptProgram({ uri: URI, program: "main", more: 1 }), { uri: URI, program: "main" });
   for (const wrong of [undefined, null, "main", {}, { uri: URI }, { uri: 1, program: "main" }]) {
-    assert.equal(timelineState(wrong), undefined);
+    assert.equal(keptProgram(wrong), undefined);
   }
 });
 

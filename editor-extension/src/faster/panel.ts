@@ -2,9 +2,10 @@
 import * as vscode from "vscode";
 
 import { pageOptions, panelIcon, resourcesOf } from "../pages/host";
+import { type KeptProgram, keptProgram } from "../pages/messages";
 import { fasterHtml } from "./html";
 import { type FasterModel, shownOf } from "./model";
-import { fasterState, type FasterState, fromFaster, type FromFaster, type ShownFaster } from "./protocol";
+import { fromFaster, type FromFaster, type ShownFaster } from "./protocol";
 
 const VIEW = "stepsmith.faster";
 
@@ -18,7 +19,7 @@ export interface FasterActions {
 
 export class FasterPanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
   private panel: vscode.WebviewPanel | undefined;
-  private chosen: FasterState | undefined;
+  private chosen: KeptProgram | undefined;
   private readonly subscriptions: { dispose(): unknown }[];
 
   constructor(
@@ -53,14 +54,14 @@ export class FasterPanel implements vscode.Disposable, vscode.WebviewPanelSerial
     this.panel?.dispose();
     panel.webview.options = pageOptions(this.extension);
     this.panel = this.adopt(panel);
-    const known = fasterState(state);
+    const known = keptProgram(state);
     if (known !== undefined) {
       this.choose(panel, known);
     }
     return Promise.resolve();
   }
 
-  private choose(panel: vscode.WebviewPanel, chosen: FasterState): void {
+  private choose(panel: vscode.WebviewPanel, chosen: KeptProgram): void {
     this.chosen = chosen;
     panel.title = `Faster: ${chosen.program}`;
     this.post();

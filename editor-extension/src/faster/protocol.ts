@@ -1,12 +1,7 @@
 /** The messages between the page of *Make it faster* and the extension. What the page sends is checked: pages are not trusted. */
+import { isRecord, type KeptProgram, pageProblem, type PageProblem, wholeNumber } from "../pages/messages";
 import type { FasterResult, OrderState } from "../server";
 import type { ShownPoint } from "./words";
-
-/** What a page keeps over a reload of the window. */
-export interface FasterState {
-  readonly uri: string;
-  readonly program: string;
-}
 
 /** A result without texts. */
 export type ShownResult = Omit<FasterResult, "points"> & { readonly points: readonly ShownPoint[] };
@@ -16,7 +11,7 @@ export type ShownResult = Omit<FasterResult, "points"> & { readonly points: read
  * without it the points are of another text, so they can be looked at and not taken. `words` say what goes on or came of it.
  */
 export interface ShownFaster {
-  readonly chosen: FasterState | undefined;
+  readonly chosen: KeptProgram | undefined;
   readonly state: OrderState | "none";
   readonly words: string;
   readonly result: ShownResult | undefined;
@@ -26,23 +21,13 @@ export interface ShownFaster {
 export type FromFaster =
   | { readonly type: "ready" | "stop" | "cancel" | "again" }
   | { readonly type: "preview" | "take"; readonly point: number }
-  | { readonly type: "problem"; readonly message: string };
+  | PageProblem;
 
-const LONGEST = 10_000;
 const PLAIN = ["ready", "stop", "cancel", "again"] as const;
 const POINTED = ["preview", "take"] as const;
 
-/** What was kept, if it is that. */
-export function fasterState(value: unknown): FasterState | undefined {
-  if (typeof value !== "object" || value === null || !("uri" in value) || !("program" in value)) {
-    return undefined;
-  }
-  const { uri, program } = value;
-  return typeof uri === "string" && typeof program === "string" ? { uri, program } : undefined;
-}
-
 export function fromFaster(value: unknown): FromFaster | undefined {
-  if (typeof value !== "object" || value === null || !("type" in value)) {
+  if (!isRecord(value)) {
     return undefined;
   }
   const plain = PLAIN.find((type) => type === value.type);
@@ -51,10 +36,8 @@ export function fromFaster(value: unknown): FromFaster | undefined {
   }
   const pointed = POINTED.find((type) => type === value.type);
   if (pointed !== undefined) {
-    const isPoint = "point" in value && typeof value.point === "number" && Number.isInteger(value.point) && value.point >= 0;
-    return isPoint ? { type: pointed, point: value.point as number } : undefined;
+    const point = wholeNumber(value.point, 0);
+    return point === undefined ? undefined : { type: pointed, point };
   }
-  return value.type === "problem" && "message" in value && typeof value.message === "string"
-    ? { type: "problem", message: value.message.slice(0, LONGEST) }
-    : undefined;
+  return pageProblem(value);
 }

@@ -3,10 +3,11 @@
 /** The page of *Make it faster*: the front as a plot and as a list, the steps to the point that is chosen. */
 import { act, byId, isAlone, onClick } from "../../pages/dom";
 import { HEIGHT, type Plot, plotOf, WIDTH } from "../plot";
-import type { FasterState, FromFaster, ShownFaster, ShownResult } from "../protocol";
+import type { KeptProgram } from "../../pages/messages";
+import type { FromFaster, ShownFaster, ShownResult } from "../protocol";
 import { bytes, count, pointWords, type ShownPoint } from "../words";
 
-declare function acquireVsCodeApi(): { postMessage(message: FromFaster): void; setState(state: FasterState): void };
+declare function acquireVsCodeApi(): { postMessage(message: FromFaster): void; setState(state: KeptProgram): void };
 
 const SVG = "http://www.w3.org/2000/svg";
 

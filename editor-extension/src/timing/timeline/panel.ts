@@ -2,11 +2,12 @@
 import * as vscode from "vscode";
 
 import { openAt, pageOptions, panelIcon, resourcesOf, saveExport } from "../../pages/host";
+import { keptProgram } from "../../pages/messages";
 import type { TimelineResult } from "../../server";
 import type { Services } from "../../services";
 import type { TimingModel } from "../model";
 import { timelineHtml } from "./html";
-import { type FromTimeline, fromTimeline, type ShownTimeline, timelineState } from "./protocol";
+import { type FromTimeline, fromTimeline, type ShownTimeline } from "./protocol";
 
 const VIEW = "stepsmith.timeline";
 export const SHOW_TIMELINE = "stepsmith.showTimeline";
@@ -60,7 +61,7 @@ export class TimelinePanel implements vscode.Disposable, vscode.WebviewPanelSeri
     this.panel?.dispose();
     panel.webview.options = pageOptions(this.context.extensionUri);
     this.panel = this.adopt(panel);
-    const known = timelineState(state);
+    const known = keptProgram(state);
     if (known === undefined) {
       this.put({ problem: "choose a program: click the cycles above it" });
       return;

@@ -1,4 +1,5 @@
 /** From a trace to the rows of a timeline. What the server sends is checked here, once. Pure. */
+import { isRecord } from "../../pages/messages";
 
 /** What a unit does, in the order of the legend. */
 export const KINDS = ["work", "memory", "blocked", "starved", "stopped"] as const;
@@ -153,10 +154,6 @@ function numberOf(value: unknown): number {
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }
 
 /** The rows whose names hold all words of a search. */

@@ -1,4 +1,5 @@
 /** The messages between the panel's page and the extension. What the page sends is checked: pages are not trusted. */
+import { isRecord, LONGEST_TEXT } from "../../pages/messages";
 import type { GraphResult } from "../../server";
 
 /** What the page can ask the extension to do where there is no graph. */
@@ -44,7 +45,6 @@ export type FromPage =
   | { readonly type: "problem"; readonly message: string };
 
 const LONGEST_SVG = 20_000_000;
-const LONGEST_TEXT = 10_000;
 
 /** Return a message of the page, or undefined for anything else. */
 export function fromPage(value: unknown): FromPage | undefined {
@@ -97,8 +97,4 @@ export function panelState(value: unknown): PanelState | undefined {
   return typeof uri === "string" && typeof program === "string" && typeof isPinned === "boolean"
     ? { uri, program, isPinned }
     : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

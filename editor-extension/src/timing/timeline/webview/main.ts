@@ -8,10 +8,11 @@ import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTrans
 
 import { act, byId, isAlone, onClick } from "../../../pages/dom";
 import type { TimelineResult } from "../../../server";
-import type { FromTimeline, ShownTimeline, TimelineState } from "../protocol";
+import type { KeptProgram } from "../../../pages/messages";
+import type { FromTimeline, ShownTimeline } from "../protocol";
 import { busyShare, type CounterRow, indexAt, KINDS, matching, rowsOf, sharesOf, textAt, type TimelineRow, type UnitRow } from "../rows";
 
-declare function acquireVsCodeApi(): { postMessage(message: FromTimeline): void; setState(state: TimelineState): void };
+declare function acquireVsCodeApi(): { postMessage(message: FromTimeline): void; setState(state: KeptProgram): void };
 
 const HEIGHT = { unit: 24, counter: 34 } as const;
 const NAMES = 220;
