@@ -106,3 +106,24 @@ def test_what_is_deep_or_long_is_one_short_message(tmp_path: Path, text: str) ->
         Configs().for_file(tmp_path / "a.py")
     assert "stepsmith.toml" in str(caught.value)
     assert len(str(caught.value)) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("stepsmith.toml", "# affine = 1\naffine = 'loose'\n", 2),
+        ("stepsmith.toml", "exclude = ['''\naffine = 1''']\naffine = 'loose'\n", 3),
+        ("stepsmith.toml", "ignore = []\n[severity]\nSTEP103 = 'warning'\nSTEP101 = 'loud'\n", 4),
+        ("stepsmith.toml", "timing.hw = 3\n", 1),
+        ("stepsmith.toml", "\n[timing]\nchip = 'paper'\n", 3),
+        ("pyproject.toml", "[tool.other]\naffine = 1\n[tool.stepsmith]\naffine = 'loose'\n", 4),
+        ("pyproject.toml", "[tool.other]\ntiming = 1\n[tool.stepsmith.timing]\nhw = 3\n", 4),
+        ("pyproject.toml", "[tool]\nstepsmith = 1\n", 2),
+    ],
+)
+def test_a_mistake_is_told_with_the_line_of_its_key(tmp_path: Path, name: str, text: str, line: int) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        Configs().for_file(tmp_path)
+    assert caught.value.line == line
+    assert str(caught.value) == f"{tmp_path / name}:{line}: {caught.value.reason}"

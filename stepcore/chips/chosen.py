@@ -13,7 +13,7 @@ from stepcore.chips.keys import HardwareError
 from stepcore.chips.reader import read_hardware
 from stepcore.findings.near import nearest
 from stepcore.records import Record
-from stepcore.settings.config import Config, line_of
+from stepcore.settings.config import Config, key_line
 from stepcore.text.files import Unusable, read_file
 from stepcore.text.wording import clipped, one_line
 from stepcore.timing.hardware import PRESETS, Hardware
@@ -77,7 +77,7 @@ class Chips:
 def _line(path: Path) -> int:
     """Return the line of a configuration that says ``hw``; 0 where that is not certain."""
     try:
-        return line_of("hw", read_file(path).text)
+        return key_line(path, read_file(path).text, ("timing", "hw"))
     except Unusable:
         return 0
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from stepcore.chips.keys import FLOPS, KEYS, ChipKey, HardwareError
 from stepcore.findings.near import nearest
-from stepcore.text.toml import NoToml, parse_toml, toml_keys
+from stepcore.text.toml import NoToml, key_lines, parse_toml
 from stepcore.text.wording import clipped
 from stepcore.timing.hardware import PRESETS, Hardware
 
@@ -68,10 +68,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.problems: list[HardwareError] = []
-        self.lines: dict[tuple[str, ...], int] = {}
-        for key in toml_keys(text):
-            for length in range(1, len(key.path) + 1):  # a table that no header opens begins with its first key
-                self.lines.setdefault(key.path[:length], key.line)
+        self.lines = key_lines(text)
 
     def read(self, table: Mapping[str, Any], name: str) -> Hardware:
         chip = PRESETS["default"]

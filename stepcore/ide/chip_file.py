@@ -15,7 +15,7 @@ from stepcore.chips.keys import FLOPS, KEYS, ChipKey, HardwareError, values_of
 from stepcore.chips.reader import TABLES, chip_problems, meant_table
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.ide.model import Completion, Hover, Kind
-from stepcore.settings.config import FILE_NAME, ConfigError, line_of, read_text
+from stepcore.settings.config import FILE_NAME, ConfigError, read_text
 from stepcore.text.span import SourceFile, Span
 from stepcore.text.toml import toml_keys
 from stepcore.timing.hardware import PRESETS
@@ -70,10 +70,7 @@ def toml_findings(path: str, text: str) -> list[Diagnostic]:
         try:
             read_text(text, Path(FILE_NAME))  # which is not read: it names the file in messages
         except ConfigError as error:
-            line = line_of(error.key, text) if error.key else 0
-            at = re.match(rf"{re.escape(FILE_NAME)}(?::(\d+)(?::\d+)?)?: ", str(error))
-            number = line or (int(at[1]) if at and at[1] else 0)
-            return [Diagnostic("STEP907", _line(source, number), str(error)[at.end() if at else 0 :])]
+            return [Diagnostic("STEP907", _line(source, error.line), error.reason)]
     return []
 
 

@@ -30,12 +30,25 @@ _MAX_ANSWERS: Final = 10_000
 class ConfigError(ValueError):
     """A configuration file that cannot be used; the message names the file, the line where one is known, and the key.
 
-    ``key`` is the key that is wrong, for callers that know the text and so the line.
+    ``reason`` is the message without its place; ``line`` counts from 1, and is 0 where none is known. ``key`` is the
+    path of the key that is wrong, for callers that know the text and so the line.
     """
 
-    def __init__(self, message: str, key: str = "") -> None:
-        super().__init__(clipped(message, _MAX_MESSAGE))
+    def __init__(self, path: Path, reason: str, key: tuple[str, ...] = (), line: int = 0, column: int = 0) -> None:
+        at = "".join(f":{number}" for number in (line, column) if number)
+        super().__init__(clipped(f"{path}{at}: {reason}", _MAX_MESSAGE))
+        self.path = path
+        self.reason = clipped(reason, _MAX_MESSAGE)
         self.key = key
+        self.line = line
+
+
+class _WrongPart(ValueError):
+    """What is wrong with one key of a table that is a value itself."""
+
+    def __init__(self, part: str, message: str) -> None:
+        super().__init__(message)
+        self.part = part
 
 
 class Config(Record):
@@ -136,9 +149,10 @@ def _read_folder(folder: Path) -> Config | None:
         return _read(own)
     shared = folder / "pyproject.toml"
     if shared.is_file():
-        tool = read_table(shared).get("tool", {})
+        text = _text_of(shared)
+        tool = {} if _is_other(shared, text) else _parsed(text, shared).get("tool", {})
         if isinstance(tool, dict) and "stepsmith" in tool:
-            return read_config(tool["stepsmith"], shared)
+            return _placed(tool["stepsmith"], shared, text)
     return None
 
 
@@ -153,37 +167,44 @@ def read_text(text: str, path: Path) -> Config:
     Raises:
         ConfigError: no TOML, an unknown key or a value that the key does not take, each with its line.
     """
+    return _placed(_parsed(text, path), path, text)
+
+
+def _placed(table: object, path: Path, text: str) -> Config:
+    """Return the configuration of a table of a text; a mistake in it is told with its line."""
     try:
-        return read_config(_parsed(text, path), path)
+        return read_config(table, path)
     except ConfigError as error:
-        line = line_of(error.key, text) if error.key else 0
-        if not line:
-            raise
-        raise ConfigError(str(error).replace(f"{path}: ", f"{path}:{line}: ", 1), error.key) from error
+        raise ConfigError(path, error.reason, error.key, key_line(path, text, error.key)) from error
 
 
-def line_of(key: str, text: str) -> int:
-    """Return the line, from 1, that gives ``key`` a value or opens its table; 0 where that is not certain."""
-    marks = (key, f"[{key}", f'"{key}"')
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip().startswith(marks):
-            return number
-    return 0
+def key_line(path: Path, text: str, key: tuple[str, ...]) -> int:
+    """Return the line, from 1, that gives a key of ours a value or opens its table; 0 where none does.
+
+    ``path`` says whether ``text`` is a file of our own or one with a table of ours.
+    """
+    from stepcore.text.toml import key_lines  # most files have no mistakes
+
+    above = () if path.name == FILE_NAME else ("tool", "stepsmith")
+    return key_lines(text).get((*above, *key), 0)
 
 
 def read_table(path: Path) -> dict[str, Any]:
     """Return a TOML file as data; an empty table where a shared one does not name us. ``ConfigError`` if it is none."""
     text = _text_of(path)
-    if path.name == "pyproject.toml" and "stepsmith" not in text:
-        return {}  # spares most projects the import of a TOML parser
-    return _parsed(text, path)
+    return {} if _is_other(path, text) else _parsed(text, path)
+
+
+def _is_other(path: Path, text: str) -> bool:
+    """Whether a shared file does not name us, which spares most projects the import of a TOML parser."""
+    return path.name == "pyproject.toml" and "stepsmith" not in text
 
 
 def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
+        raise ConfigError(path, f"cannot be read: {error}") from error
 
 
 def _parsed(text: str, path: Path) -> dict[str, Any]:
@@ -192,8 +213,7 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
     try:
         return parse_toml(text)
     except NoToml as error:
-        at = "".join(f":{number}" for number in (error.line, error.column) if number)
-        raise ConfigError(f"{path}{at}: not valid TOML: {error}") from error
+        raise ConfigError(path, f"not valid TOML: {error}", (), error.line, error.column) from error
 
 
 def read_config(table: object, path: Path) -> Config:
@@ -203,16 +223,18 @@ def read_config(table: object, path: Path) -> Config:
         ConfigError: an unknown key (the nearest is suggested) or a value that the key does not take.
     """
     if not isinstance(table, dict):
-        raise ConfigError(f"{path}: [tool.stepsmith] must be a table")
+        raise ConfigError(path, "[tool.stepsmith] must be a table")
     values: dict[str, Any] = {}
     for key, value in table.items():
         reader = _READERS.get(key)
         if reader is None:
-            raise ConfigError(f"{path}: unknown key {key!r}{_way_out(key, value, path)}", key)
+            raise ConfigError(path, f"unknown key {key!r}{_way_out(key, value, path)}", (key,))
         try:
             values[key] = reader(value)
+        except _WrongPart as error:
+            raise ConfigError(path, f"{key}: {error}", (key, error.part)) from error
         except ValueError as error:
-            raise ConfigError(f"{path}: {key}: {error}", key) from error
+            raise ConfigError(path, f"{key}: {error}", (key,)) from error
     values.update(values.pop("timing", {}))
     asked: dict[str, float] = {key: values[key] for key in _LIMITS if key in values}
     values.update({key: min(value, getattr(Config(), key)) for key, value in asked.items()})
@@ -274,11 +296,14 @@ def _severity(value: object) -> dict[str, Severity]:
         raise ValueError(f"expected a table such as {{ STEP103 = 'warning' }}, found {_shown(value)}")
     known = [severity.value for severity in Severity]
     for code, name in value.items():
-        _code(code)
+        try:
+            _code(code)
+        except ValueError as error:
+            raise _WrongPart(code, str(error)) from error
         if name not in known:
             close = nearest(name, known) if isinstance(name, str) else []
             advice = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"{code}: expected one of {', '.join(known)}, found {_shown(name)}{advice}")
+            raise _WrongPart(code, f"{code}: expected one of {', '.join(known)}, found {_shown(name)}{advice}")
     return {code: Severity(name) for code, name in value.items()}
 
 
@@ -315,10 +340,10 @@ def _timing(value: object) -> dict[str, str]:
         raise ValueError(f"expected a table such as {{ hw = 'paper' }}, found {_shown(value)}")
     for key in value:
         if key not in _TIMING:
-            raise ValueError(f"unknown key {clipped(repr(key), 80)}; there is {', '.join(_TIMING)}")
+            raise _WrongPart(key, f"unknown key {clipped(repr(key), 80)}; there is {', '.join(_TIMING)}")
     hw = value.get("hw")
     if "hw" in value and (not isinstance(hw, str) or not hw.strip()):
-        raise ValueError(f"hw: expected the name of a chip or of a TOML file, found {clipped(_shown(hw), 80)}")
+        raise _WrongPart("hw", f"hw: expected the name of a chip or of a TOML file, found {clipped(_shown(hw), 80)}")
     return dict(value)
 
 

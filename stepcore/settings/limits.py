@@ -83,11 +83,11 @@ def user_wishes() -> Wishes:
     found: dict[str, Any] = {}
     for key, value in read_table(path).items():
         if key not in _READERS:
-            raise ConfigError(f"{path}: unknown key {key!r}; known keys: {', '.join(_READERS)}")
+            raise ConfigError(path, f"unknown key {key!r}; known keys: {', '.join(_READERS)}")
         try:
             found[key] = _READERS[key](value)
         except ValueError as error:
-            raise ConfigError(f"{path}: {key}: {error}") from error
+            raise ConfigError(path, f"{key}: {error}") from error
     return Wishes(**found)
 
 

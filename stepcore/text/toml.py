@@ -78,6 +78,15 @@ def toml_keys(text: str) -> list[TomlKey]:
     return _scanned(text).found
 
 
+def key_lines(text: str) -> dict[tuple[str, ...], int]:
+    """Return the line, from 1, on which each key or table first stands; a table without header begins with a key."""
+    lines: dict[tuple[str, ...], int] = {}
+    for key in toml_keys(text):
+        for length in range(1, len(key.path) + 1):
+            lines.setdefault(key.path[:length], key.line)
+    return lines
+
+
 def _scanned(text: str) -> _Scan:
     scan = _Scan()
     for match in _TOKEN.finditer(text):
