@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 from stepcore.timing.memory import Memory, MemoryTile
 from stepcore.timing.windows import MOST_SPOTS, pattern_of, spots
+
+_AT_ONCE: Final = 48  # bursts from which on a window is estimated
 
 
 @dataclass(slots=True)
@@ -32,6 +35,9 @@ class FluidMemory(Memory):
         self.work += memory.channels
         for tile in active:
             tile.answer = max(tile.answer, free - interval + memory.answer)
+
+    def _is_long(self, bursts: int) -> bool:
+        return bursts >= _AT_ONCE
 
     def _comes_round(self, total: int) -> bool:
         return True

@@ -86,7 +86,7 @@ class Memory:
         if not comes_round and length > (most := max(_IN_TURN // total, 1)):
             length = most
         self.placed += total * length
-        if comes_round and total * length >= _AT_ONCE:
+        if comes_round and self._is_long(total * length):
             self._window(start, length, active, rates)
         else:
             self.work += total * length
@@ -160,6 +160,10 @@ class Memory:
         self.work += memory.channels
         for tile, answer in zip(active, answers, strict=True):
             tile.answer = max(tile.answer, answer)
+
+    def _is_long(self, bursts: int) -> bool:
+        """Return whether a window of so many bursts is placed at once."""
+        return bursts >= _AT_ONCE
 
     def _comes_round(self, total: int) -> bool:
         """Return whether windows of ``total`` bursts in each cycle can be placed at once."""
