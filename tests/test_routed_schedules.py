@@ -207,6 +207,26 @@ def test_cycles_are_those_of_its_routes(source: Path) -> None:
     assert "cycles of the best tiles with drawn routes" in lowering.programs[0].schedule
 
 
+def test_experts_that_share_a_region_are_right(source: Path) -> None:
+    target, function = traced(source, "batched", SIZES)
+    plan = plan_of(function, {**function.dims, **function.bound})
+    assert plan is not None and plan.is_stacked
+    program = written(function, plan, MixturePoint(8, 4, 2), PAPER, [8] * 4)
+    assert program.impl.count("step.EagerMerge()") == 1 and "for r in range(2):" in program.impl
+    file = delivered(function, target, program, source.parent, ".step.py")
+    assert not file.fault and file.is_whole
+    assert not planned(source, "looped", SIZES)[1].is_stacked  # something is added behind the last product
+    assert not planned(source, "Experts", SIZES)[1].is_stacked
+
+
+def test_many_experts_fit_a_chip_by_sharing_regions(source: Path) -> None:
+    function, plan = planned(source, "batched", {"T": 32, "D": 64, "E": 16, "F": 64})
+    best = RoutedSearch(function, plan, RoutedOptions(PAPER, capacity=200_000)).best()
+    assert set(best) == {"static in shared regions"}
+    (each,) = best["static in shared regions"]
+    assert each.point.shared > 1 and each.on_chip is not None and each.on_chip <= 200_000
+
+
 def test_rows_of_experts_are_those_of_the_trace() -> None:
     assert rows_of_experts([(0, 2), (2, 3), (1, 2)], 4) == [1, 1, 3, 1]
 

@@ -78,8 +78,8 @@ class MixturePlan(Record):
 
     @property
     def is_stacked(self) -> bool:
-        """Whether all experts' tensors lie one after the other, and none is for all of them."""
-        return all(self.places(each) is not None for each in self.operands)
+        """Whether all experts' tensors lie one after the other, none is for all of them, and none comes last."""
+        return self.first.outer.is_folded and all(self.places(each) for each in self.operands)
 
     @property
     def operands(self) -> tuple[tuple[ExpertTensor, ...], ...]:

@@ -33,6 +33,7 @@ _SEED: Final = 0
 _SKEW: Final = 1.0  # of the routes that are drawn: expert of rank r is as popular as 1/r
 _COLUMNS: Final = (16, 256)  # of a tile of weights, from and to; fewer would fill no burst
 _ROWS: Final = (4, 8, 16, 32, 64)
+_SHARED: Final = (2, 4, 8, 16, 32)
 _FLUID: Final = 2  # points of each way that the fluid engine times
 _EXACT: Final = 1
 _ALIKE: Final = 1.01  # times the fewest cycles: among those, the fewest bytes come first
@@ -41,13 +42,14 @@ _ALIKE: Final = 1.01  # times the fewest cycles: among those, the fewest bytes c
 class RoutedOptions(Record):
     """The chip, the bytes that may be kept on it, the routes to search with, drawn where there are none, and points.
 
-    ``rows`` are those of static tiles, 0 stands for dynamic ones.
+    ``rows`` are those of static tiles, 0 stands for dynamic ones; ``shared`` how many experts share a region.
     """
 
     chip: Hardware
     capacity: int = CAPACITY
     trace: Trace = ()
     rows: tuple[int, ...] = (0, *_ROWS)
+    shared: tuple[int, ...] = _SHARED
 
 
 def routed_schedules(
@@ -143,6 +145,10 @@ class RoutedSearch:
             if rows <= max(2 * max(self._rows), _ROWS[0]):
                 points = [MixturePoint(each, rows) for each in columns]
                 ways.setdefault("static" if rows else "dynamic", []).extend(points)
+        shared = [each for each in self._options.shared if self._plan.is_stacked and self._plan.count % each == 0]
+        points = [replace(each, shared=count) for each in ways.get("static", ()) for count in shared]
+        if points:
+            ways["static in shared regions"] = points
         return ways
 
     def _costs(self, point: MixturePoint) -> MixtureCosts:

@@ -18,12 +18,12 @@ from stepagents.schedules.routed.experts import FOLDED, ExpertBlock, down_tile, 
 from stepagents.schedules.routed.indices import IndexedValue
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint
 from stepagents.schedules.tile_ops import TileBody
-from stepagents.traced.graph import line_of
+from stepagents.traced.graph import line_of, size_text
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.sizes.dim import Dim
 from stepcore.sizes.kinds import any_size
 from stepcore.text.span import Embedded
-from stepcore.types import Element, Multihot, Scalar, STuple, Tile
+from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _FLAG: Final = Scalar("bool")
 _LOCALS: Final = (
     "blocks", "scored", "scores", "tokens", "chosen", "shares", "routed", "outs", "tile", "data", "padding", "given",
-    "flags", "kept", "merged", "parts", "h", "y", "n", "i",
-    *(f"{name}{copy}" for name in "bstvmwxp" for copy in range(10)),
+    "flags", "kept", "pairs", "joined", "which", "numbers", "fills", "ys", "h", "y", "n", "i", "j", "r",
+    *(f"{name}{copy}" for name in "bstvmwxpje" for copy in range(10)),
 )  # fmt: skip
 
 
@@ -63,6 +63,7 @@ class _Writing:
         self._memory = fresh_name("result", self._taken)
         self._fns: list[FnDecl] = []
         self._read: set[str] = set()
+        self._real = ""
         self._last = plan.mixture.rows[-1].size if plan.mixture.rows else Dim.of(1)
         self._block = scored_at_once(plan)
         self._rows = str(plan.rows)
@@ -105,8 +106,7 @@ class _Writing:
             "outs = []",
             *self._owned(),
             *self._said(plan.mixture.terms[0].factors[0].node),
-            f"for i in range({count}):",
-            *(f"    {line}" for line in self._alone(speeds)),
+            *(self._alone(speeds) if self._point.shared == 1 else self._in_turn(speeds)),
             *self._said(plan.mixture.node),
             *self._weighed(),
         ]
@@ -212,27 +212,78 @@ class _Writing:
         return lines
 
     def _alone(self, speeds: Sequence[int]) -> list[str]:
-        """Write what a region of one expert does."""
-        point = self._point
-        if point.rows:
-            lines = [
-                f"data, padding = step.Reshape(S={point.rows}, L=[0], pad=0).apply(routed[i])",
-                "tile = step.Retile(axis=0).apply(data)",
-            ]
+        """Write regions of one expert each."""
+        if self._point.rows:
+            lines = [self._filled("i"), "tile = step.Retile(axis=0).apply(data)"]
         else:
             lines = ["tile = step.Retile(axis=0).apply(step.Promote(b=1).apply(routed[i]))"]
-        lines += self._computed(speeds)
-        back = "step.RetileStreamify(axis=0{depth}).apply(y)"
-        if not point.rows:
-            return [*lines, f"outs.append({back.format(depth=f', depth={self._rows}')})"]
-        body = "return [torch.logical_not(input[0]).reshape(1)]"
-        real = self._declare("is_real", [_FLAG], Multihot(_FLAG, 1), body)
+        refs = self._refs()
+        lines += [f"{', '.join(refs)} = step.Copy(n={len(refs)}).apply(tile)", *self._computed(speeds)]
+        if self._point.rows:
+            lines += self._kept("y", "padding")
+        else:
+            lines.append(f"outs.append(step.RetileStreamify(axis=0, depth={self._rows}).apply(y))")
+        return [f"for i in range({self._plan.count}):", *(f"    {line}" for line in lines)]
+
+    def _filled(self, expert: str) -> str:
+        return f"data, padding = step.Reshape(S={self._point.rows}, L=[0], pad=0).apply(routed[{expert}])"
+
+    def _kept(self, tiles: str, padding: str) -> list[str]:
+        """Write the rows of tiles that do not fill them up."""
+        if not self._real:
+            body = "return [torch.logical_not(input[0]).reshape(1)]"
+            self._real = self._declare("is_real", [_FLAG], Multihot(_FLAG, 1), body)
+        depth = f"depth={self._rows}"
+        rows = f"step.RetileStreamify(axis=0).apply({tiles})"
         return [
-            *lines,
-            f"flags = step.Map(fn={real}, depth={self._rows}).apply(step.Flatten(L=[1]).apply(padding))",
-            f"[kept] = step.Partition(N=1, depth={self._rows}).apply(({back.format(depth='')}, flags))",
+            f"flags = step.Map(fn={self._real}, {depth}).apply(step.Flatten(L=[1]).apply({padding}))",
+            f"[kept] = step.Partition(N=1, {depth}).apply(({rows}, flags))",
             "outs.append(kept)",
         ]
+
+    def _in_turn(self, speeds: Sequence[int]) -> list[str]:
+        """Write regions that work for several experts: tiles come as they are filled, weights by their expert."""
+        plan, point = self._plan, self._point
+        refs, count, regions = self._refs(), point.shared, plan.count // point.shared
+        steps = plan.cut // point.columns
+        row, fills = Tile("fp32", (point.rows, shape_of(plan.taken.node)[-1])), Buffer(_FLAG, (point.rows,))
+        pair = STuple((row, fills))
+        rows = self._declare("rows_of", [pair], row, "return [input[0]]")
+        padding = self._declare("padding_of", [pair], fills, "return [input[1]]")
+        text = size_text(steps)
+        numbers = [
+            self._declare(
+                f"numbers{number}", [Multihot(_FLAG, count)], Buffer(Scalar("int64"), (steps,)),
+                f"first = torch.argmax(input[0].to(torch.int64)) + {number * count}\n"
+                f"return [first * ({text}) + torch.arange({text})]",
+            )
+            for number in range(regions)
+        ]  # fmt: skip
+        depth = f"depth={self._rows}"
+        lines = [
+            "pairs = []",
+            f"for j in range({count}):",
+            f"    {self._filled(f'r * {count} + j')}",
+            "    tile = step.Retile(axis=0).apply(data)",
+            "    pairs.append(step.Zip().apply((tile, step.Bufferize(a=1).apply(padding))))",
+            "joined, which = step.EagerMerge().apply(pairs)",
+            "j0, j1 = step.Copy().apply(joined)",
+            f"e0, e1, e2 = step.Copy(n=3, {depth}).apply(which)",
+            "given = step.Streamify().apply(step.Map(fn=numbers[r]).apply(e0))",
+            f"{', '.join(refs[:-1])} = step.Copy(n={len(refs) - 1}).apply(given)",
+            f"{refs[-1]} = step.Map(fn={rows}).apply(j0)",
+            *self._computed(speeds),
+            f"ys = step.Partition(N={count}).apply((y, e1))",
+            f"fills = step.Partition(N={count}, {depth}).apply((step.Map(fn={padding}, {depth}).apply(j1), e2))",
+            f"for j in range({count}):",
+            *(f"    {line}" for line in self._kept("ys[j]", "step.Streamify().apply(fills[j])")),
+        ]
+        own = f"numbers = [{', '.join(numbers)}]"
+        return [own, f"for r in range({regions}):", *(f"    {line}" for line in lines)]
+
+    def _refs(self) -> list[str]:
+        """Return the streams for which a tile of each tensor is read, and that of the rows."""
+        return [f"t{number}" for number in range(len(self._plan.operands) + 1)]
 
     def _computed(self, speeds: Sequence[int]) -> list[str]:
         """Write what an expert computes of its tiles."""
@@ -240,8 +291,8 @@ class _Writing:
         rows = Dim.of(self._point.rows) if self._point.rows else any_size("R")
         width, columns = shape_of(plan.taken.node)[-1], Dim.of(self._point.columns)
         block = expert.hidden or expert.outer
-        refs = [f"t{number}" for number in range(len(plan.operands) + 1)]
-        lines = [f"{', '.join(refs)} = step.Copy(n={len(refs)}).apply(tile)"]
+        refs = self._refs()
+        lines: list[str] = []
         tiles = [tile_of(each, columns) for each in block.operands]
         loads = [self._tile_load(number, tile, refs[number]) for number, tile in enumerate(tiles)]
         taken, first = Tile("fp32", (rows, width)), Tile("fp32", (rows, columns))
@@ -294,6 +345,9 @@ class _Writing:
 
     def _tile_load(self, number: int, tile: Sequence[Dim], ref: str, count: str = "n") -> str:
         operands = self._plan.operands[number]
+        if self._point.shared > 1:
+            text = self._load(operands[0].node, tile, "", self._tensors[number])
+            return f"{text.replace('LinearOff', 'RandomOff').replace('], ', ']').removesuffix('()')}({ref})"
         base = ""
         if self._plan.places(operands):
             base = ", base=i" if count == "1" else f", base=i * {count}"
