@@ -27,6 +27,7 @@ from stepcore.rewrites.lane_counts import LaneCounts
 from stepcore.rewrites.lanes import Lanes
 from stepcore.rewrites.loaded_again import LoadAgain
 from stepcore.rewrites.on_chip_copies import KeepOnChip
+from stepcore.rewrites.split_maps import SplitMap
 from stepcore.timing.hardware import PRESETS, Hardware
 
 PAGE = (Path(__file__).parents[1] / "docs" / "rewrites.md").read_text(encoding="utf-8")
@@ -166,6 +167,46 @@ def test_tiles_kept_on_chip_are_loaded_again_as_before() -> None:
                 assert "Bufferize(a=" not in new.text or len(new.graph.nodes) == len(kept.graph.nodes) - 2
                 tried += 1
     assert tried > 8
+
+
+def split_module(rng: Random) -> str:
+    """A Python file with a Map of one or two inputs, of which some are repeated or shaped before."""
+    parts = ("input[0]", "torch.tanh(input[0])", "(input[0] * input[0] - 0.5)", "torch.exp(-input[0])")
+    count = rng.choice((1, 2, 2))
+    own = [rng.choice(parts).replace("[0]", f"[{number}]") for number in range(count)]
+    whole = rng.choice(("{0} * {1}", "torch.maximum({0}, {1} + 1.0)", "{1} - torch.sqrt(torch.abs({0}))"))
+    if count == 1:
+        whole = rng.choice(("torch.sigmoid({0})", "{0} * {0}", "2.0 - {0}"))
+    elif rng.randrange(4) == 0:
+        whole = f"({whole}) + input[0]"
+    given = [
+        rng.choice(("step.Repeat(n=N).apply({})", "step.Repeat(n=N).apply(step.Identity().apply({}))")) for _ in own
+    ]
+    streams = [text.format(f"x{number}") for number, text in enumerate(given)]
+    kind = "step.f32" if count == 1 else "(step.f32, step.f32)"
+    inputs = ", ".join(f"x{number}: Annotated[step.Stream, step.f32, (M,)]" for number in range(count))
+    argument = streams[0] if count == 1 else f"({', '.join(streams)})"
+    data = ", ".join(f'"x{number}": "torch.randn"' for number in range(count))
+    lines = ["from typing import Annotated", "", "import torch", "", "import stepcore as step", ""]
+    lines += ["from stepcore.dims import M, N", "", f"@step.fn(input={kind}, output=step.f32)", "def f(input):"]
+    lines += [f"    return [{whole.format(*own)}]", "", f"@step.program(dims={{M: 3, N: 4}}, data={{{data}}})"]
+    lines += [f"def split({inputs}) -> Annotated[step.Stream, step.f32, (N, M)]:"]
+    return "\n".join([*lines, f"    return step.Map(fn=f).apply({argument})", ""])
+
+
+def test_random_maps_compute_the_same_in_two_units() -> None:
+    tried = 0
+    for seed in range(count(60)):
+        text = split_module(Random(seed))
+        old = subject(text)
+        wanted = oracle_values(text)
+        for site in SplitMap().sites(old):
+            new = applied(old, site)
+            assert new is not None, text
+            assert len(new.graph.nodes) == len(old.graph.nodes) + 1
+            assert_same_values([dense(stream) for stream in oracle_values(new.text)], wanted)
+            tried += 1
+    assert tried > 20
 
 
 BODIES = [

@@ -1,0 +1,137 @@
+"""A Map becomes two, one behind the other: what its function makes of one input alone goes into a Map of that input.
+
+Side condition: the function stands at the level of the file and returns one expression, which reads that input in one
+part only, which reads no other input and has the input's type. Two units then work at a time; where operators that only
+repeat that input, or give it another shape, stand in front, the new Map goes before these and is applied less often.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+from stepcore.check.rewriting import FreshNames
+from stepcore.findings.diagnostics import Edit
+from stepcore.graph.typed import TypedNode
+from stepcore.records import Record
+from stepcore.rewrites.calls import WrittenCall, applied_to
+from stepcore.rewrites.statements import before_program, function_keyword
+from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.text.span import Span
+
+_SHAPES: Final = ("Flatten", "Promote", "Identity", "Repeat", "RepeatRef", "Expand")
+_LONGEST: Final = 2000  # characters of an expression that is taken apart
+
+
+class SplitMap(Record):
+    """Give what a Map does to one of its inputs to a Map of its own."""
+
+    name: str = "split-map"
+    summary: str = "what a Map makes of one input goes into a Map of its own"
+    timed: bool = False
+
+    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+        """Yield each input of each Map of which a part of its function can be taken off, in Python files."""
+        tree = subject.tree
+        if subject.result.module is None or tree is None:
+            return
+        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for nodes in subject.heads.values():
+            call = subject.call(nodes[0]) if nodes[0].op_name == "Map" else None
+            if call is None or len(nodes) > 1 or "fn" not in call.keywords or len(call.items) != len(nodes[0].inputs):
+                continue
+            fn = call.keywords["fn"]
+            function = functions.get(subject.text[fn.start : fn.end])
+            if function is not None:
+                yield from self._of(subject, nodes[0], call, function)
+
+    def _of(
+        self, subject: RewriteSubject, node: TypedNode, call: WrittenCall, function: ast.FunctionDef
+    ) -> Iterator[RewriteSite]:
+        given, made = function_keyword(function, "input"), function_keyword(function, "output")
+        returned = _returned(function)
+        if given is None or made is None or returned is None:
+            return
+        count = len(node.inputs)
+        types = given.elts if count > 1 and isinstance(given, ast.Tuple) else [given]
+        if len(types) != count:
+            return
+        argument = function.args.args[0].arg
+        for number, kind in enumerate(types):
+            taken = _taken(returned, argument, number)
+            if taken is None:
+                continue
+            names = FreshNames(subject.text)
+            first, rest = names.one(f"{function.name}_of_{argument}"), names.one(f"{function.name}_rest")
+            type_text = ast.unparse(kind)
+            inside = ast.unparse(taken).replace(f"{argument}[{number}]", f"{argument}[0]")
+            left = ast.unparse(_Replaced(taken, argument, number).visit(ast.parse(ast.unparse(returned), mode="eval")))
+            lines = [
+                *(f"@{subject.module}fn(input={type_text}, output={type_text})", f"def {first}({argument}):"),
+                *(f"    return [{inside}]", "", ""),
+                *(f"@{subject.module}fn(input={ast.unparse(given)}, output={ast.unparse(made)})",),
+                *(f"def {rest}({argument}):", f"    return [{left}]"),
+            ]
+            declared = before_program(subject, lines)
+            if declared is None:
+                return
+            wrapped = applied_to(
+                _before_shapes(subject, node.inputs[number], call.items[number]), f"{subject.module}Map(fn={first})"
+            )
+            sentence = f"{inside} of {function.name} is computed by a Map of its own"
+            params = (("count", str(count)),)
+            yield RewriteSite(self.name, sentence, (declared, Edit(call.keywords["fn"], rest), *wrapped), params)
+
+
+def _before_shapes(subject: RewriteSubject, stream: int, place: Span) -> Span:
+    """Return where the first of the operators in front that only repeat a stream, or shape it, reads it."""
+    node = subject.producer(stream)
+    while node is not None and node.op_name in _SHAPES and len(subject.heads[node.op_span]) == 1:
+        call = subject.call(node)
+        if call is None or len(call.items) != len(node.inputs):
+            break
+        place = call.items[0]
+        node = subject.producer(node.inputs[0])
+    return place
+
+
+def _returned(function: ast.FunctionDef) -> ast.expr | None:
+    arguments = function.args
+    if len(arguments.args) != 1 or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
+        return None
+    match function.body:
+        case [ast.Return(value=ast.List(elts=[expression]))] if len(ast.unparse(expression)) <= _LONGEST:
+            return expression
+    return None
+
+
+def _taken(returned: ast.expr, argument: str, number: int) -> ast.expr | None:
+    """Return the largest proper part that reads one input alone, and all of it; None where that is the input itself."""
+    own = f"{argument}[{number}]"
+    reads = sum(_reads(node, own) for node in ast.walk(returned))
+    parts = [node for node in ast.walk(returned) if isinstance(node, ast.Call | ast.BinOp | ast.UnaryOp)]
+    for part in parts:  # the largest ones come first
+        inside = list(ast.walk(part))
+        names = sum(isinstance(node, ast.Name) and node.id == argument for node in inside)
+        if part is not returned and 0 < reads == names == sum(_reads(node, own) for node in inside):
+            return part
+    return None
+
+
+def _reads(node: ast.AST, own: str) -> bool:
+    return isinstance(node, ast.Subscript) and ast.unparse(node) == own
+
+
+class _Replaced(ast.NodeTransformer):
+    """Puts an input in the place of what is computed before."""
+
+    def __init__(self, taken: ast.expr, argument: str, number: int) -> None:
+        self._shown = ast.unparse(taken)
+        self._new = ast.parse(f"{argument}[{number}]", mode="eval").body
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Return the input for the part that was taken, else the node with what is inside of it replaced."""
+        if isinstance(node, ast.expr) and ast.unparse(node) == self._shown:
+            return self._new
+        return self.generic_visit(node)
