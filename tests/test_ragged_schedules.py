@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.ragged.attention import RaggedAttention, ragged_attention
 from stepagents.schedules.ragged.estimate import TilePace, lane_cycles
-from stepagents.schedules.ragged.lanes import FREE, Dealing, LanePoint, LaneWriter
+from stepagents.schedules.ragged.lanes import LaneWriter
+from stepagents.schedules.ragged.points import FREE, Dealing, LanePoint
 from stepagents.schedules.ragged.search import DEALINGS, RaggedOptions, RaggedSearch, ragged_schedules
-from stepagents.schedules.ragged.trace import drawn_lengths, routes_of, tiles_of
+from stepagents.schedules.ragged.trace import drawn_lengths, parts_of, routes_of, tiles_of
 from stepagents.schedules.search import ScheduleOptions
 from stepagents.torchfn.dims import completed, partly
 from stepagents.torchfn.target import Target, find_target
@@ -118,6 +120,40 @@ def test_each_way_of_dealing_is_right(source: Path, name: str, dealing: Dealing)
     # a row, all, a tile, one more, more than there are, less than a tile
     found, wanted = run(function, plan, program, [1, 32, 8, 9, 40, 7])
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "dealing", "lanes", "parts"),
+    [
+        ("hidden", "longest", 5, 4),
+        ("stored", "dynamic", 3, 2),
+        ("hidden", "interleaved", 8, 3),
+        ("hidden", "coarse", 4, 2),
+        ("heads", "interleaved", 1, 2),
+    ],
+)
+def test_parts_of_requests_are_joined(source: Path, name: str, dealing: Dealing, lanes: int, parts: int) -> None:
+    target, function = traced(source, name, SIZES)
+    plan = ragged_attention(function)
+    assert plan is not None
+    writer = LaneWriter(function, plan, {**function.dims, **function.bound})
+    program = writer.written(LanePoint(8, lanes, dealing, None, parts), PAPER, 20)
+    lengths = [1, 32, 8, 9, 40, 0 if name == "heads" else 7]  # parts without tiles
+    found, wanted = run(function, plan, program, lengths)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+    if dealing == "longest":
+        file = delivered(function, target, program, source.parent, ".step.py")
+        assert not file.fault and file.is_whole
+    assert sum(parts_of([5, 0, 2], parts)) == 7 and max(parts_of([5], parts)) == -(-5 // parts)
+
+
+def test_few_requests_are_cut(source: Path) -> None:
+    function, plan = recognized(source, "hidden", {"B": 2, "D": 64, "L": 256})
+    options = RaggedOptions(PAPER, lengths=(256, 16), lanes=(2, 8), rows=(16,), dealings=("interleaved",))
+    (best,) = RaggedSearch(function, plan, options).best()["interleaved"]
+    whole = RaggedSearch(function, plan, replace(options, lanes=(1,))).best()["interleaved"][0]
+    assert best.point.lanes == 8 and best.point.parts > 1 and 2 * best.cycles < whole.cycles
+    assert f"requests in {best.point.parts} parts" in best.point.text
 
 
 def run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from stepagents.schedules.ragged.lanes import FREE, Dealing
+from stepagents.schedules.ragged.points import FREE, Dealing
 from stepcore.records import Record
 
 

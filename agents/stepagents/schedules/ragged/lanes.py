@@ -2,14 +2,15 @@
 
 *Coarse* lanes have a block of requests each, *interleaved* ones every so many-th request, *dynamic* ones take the next
 request whenever they have room for one. *Longest* is the same with requests that are sorted on chip before. A request
-is its number and the rows that it sees; its tiles are counted out by `step.count`: nothing behind them is read.
+is its number and the rows that it sees; its tiles are counted out by `step.count`: nothing behind them is read. Where
+requests are few, each is cut into parts that several lanes take; what they give is joined by their largest scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from math import gcd, prod
+from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
@@ -17,11 +18,11 @@ from stepagents.schedules.naming import kept_apart, own_name
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, program_spec
 from stepagents.schedules.ragged.attention import RaggedAttention
+from stepagents.schedules.ragged.points import FREE, LanePoint
 from stepagents.schedules.tile_ops import TileBody, factors
 from stepagents.traced.graph import line_of, size_text
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.graph.ir import Port
-from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
 from stepcore.types import Buffer, Element, Scalar, StreamType, STuple, Tile
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction
     from stepcore.timing.hardware import Hardware
 
-Dealing: TypeAlias = Literal["coarse", "interleaved", "dynamic", "longest"]
-FREE: Final[frozenset[Dealing]] = frozenset({"dynamic", "longest"})  # a lane is chosen when it has room
 _I64: Final = Scalar("int64")
 _LOCALS: Final = (
     "requests", "queries", "lanes", "lane_of", "dealt", "outs", "counted", "query", "rest", "weighed", "s", "o",
@@ -44,29 +43,12 @@ _ONLINE: Final = """\
 top = torch.maximum(state[0], torch.amax(input[0], 1, keepdim=True))
 old, p = torch.exp(state[0] - top), torch.exp(input[0] - top)
 return [top, state[1] * old + torch.sum(p, 1, keepdim=True), state[2] * old + p @ {values}]"""
-_WORDS: Final[Mapping[Dealing, str]] = {
-    "coarse": "each with a block of requests", "interleaved": "requests in turn",
-    "dynamic": "each takes the next request when it is free",
-    "longest": "each takes the longest request that is left when it is free",
-}  # fmt: skip
-
-
-class LanePoint(Record):
-    """One point of the space: rows of a tile of a cache, lanes, how requests are dealt to them.
-
-    ``dispatch`` are the bursts per cycle of each port, None where the chip's do.
-    """
-
-    rows: int
-    lanes: int
-    dealing: Dealing
-    dispatch: int | None = None
-
-    @property
-    def text(self) -> str:
-        """The schedule in a line for people."""
-        lanes = f"{self.lanes} lanes, {_WORDS[self.dealing]}" if self.lanes > 1 else "1 lane"
-        return f"attention over filled rows: tiles TR={self.rows}; {lanes}"
+# What two parts of a request give as one; a part without tiles has no largest score.
+_JOINED: Final = """\
+top = torch.maximum(state[0], input[0])
+old = torch.where(state[0] < top, torch.exp(state[0] - top), 1)
+new = torch.where(input[0] < top, torch.exp(input[0] - top), 1)
+return [top, state[1] * old + input[1] * new, state[2] * old + input[2] * new]"""
 
 
 class LaneWriter:
@@ -86,13 +68,14 @@ class LaneWriter:
         Raises:
             NoSchedule: tiles or lanes do not divide the sizes, or an operation has no tiles.
         """
-        if self.most % point.rows or (point.dealing == "coarse" and self.plan.requests.bind(self.bound) % point.lanes):
+        pieces = self.plan.requests.bind(self.bound) * point.parts
+        if self.most % point.rows or (point.dealing == "coarse" and pieces % point.lanes):
             raise NoSchedule("tiles or lanes do not divide its sizes")
         writing = _Writing(self, point, chip)
         text = writing.text(total)
         divisors = {str(self.plan.most): point.rows} if self.plan.most.constant is None else {}
         if point.dealing == "coarse" and self.plan.requests.constant is None:
-            divisors[str(self.plan.requests)] = point.lanes
+            divisors[str(self.plan.requests)] = point.lanes // gcd(point.lanes, point.parts)
         lengths = Port(self.plan.lengths.name, StreamType(_I64, self.plan.lengths.dims), None, 1, self.most)
         spec = program_spec(
             self.traced, text, writing.fns, (writing.memory, shape_of(self.result)), self.bound, (lengths,)
@@ -210,7 +193,8 @@ class _Writing:
         pair, three = STuple((_I64, _I64)), STuple((_I64, _I64, _I64))
         count = f"torch.clamp((input[1] + {rows - 1}) // {rows}, 0, {most} // {rows})"
         tiles = self._declare("tiles", pair, _I64, f"return [{count}]")
-        address = self._declare("address", three, _I64, f"return [input[0] * ({most} // {rows}) + input[2]]")
+        place = "input[0]" if point.parts > 1 else f"input[0] * ({most} // {rows})"
+        address = self._declare("address", three, _I64, f"return [{place} + input[2]]")
         left = self._declare("left", three, _I64, f"return [input[1] - {rows} * input[2]]")
         scores, query, keys, tile = self._scores()
         online, values, state, out = self._values(tile)
@@ -220,7 +204,7 @@ class _Writing:
         self._account(query, keys, values, out)
         dispatch = self._port()
         speeds = self.costs.speeds()
-        requests = str(prod(plan.outer, start=Dim.of(1)))
+        requests = prod(plan.outer, start=Dim.of(1))
         lane = [
             "r0, r1 = step.Copy().apply({request})",
             f"counted = step.FlatMap(fn=step.count).apply(step.Promote(b=0).apply(step.Map(fn={tiles}).apply(r0)))",
@@ -235,13 +219,23 @@ class _Writing:
             f"o = step.Accum(fn={online}, b=1, bw={speeds[1]}).apply((s, weighed))",
             f"{{out}}step.Map(fn={finish}{{depth}}).apply(o)",
         ]
+        ending = ["{results}"]
+        if point.parts > 1:
+            lane[-2:] = [f"{{out}}step.Accum(fn={online}, b=1, bw={speeds[1]}{{depth}}).apply((s, weighed))"]
+            joined = self._declare("joined", state, state, _JOINED, (float("-inf"), 0, 0))
+            ending = [
+                f"o = step.Reshape(S={point.parts}, L=[0]).apply({{results}})",
+                f"step.Map(fn={finish}).apply(step.Accum(fn={joined}, b=1, bw={speeds[2]}).apply(o))",
+            ]
         lines = ["TR = " + str(rows), "# a request is its number and the rows that it sees"]
         lengths = own_name(plan.lengths.name)
         if plan.heads != 1:
             lines.append(f"requests = step.Flatten(L=[1]).apply(step.Repeat(n={plan.heads}).apply({lengths}))")
             lengths = "requests"
-        lines += (self._sorted if point.dealing == "longest" else self._numbered)(lengths, requests, query)
-        lines += self._dealt(requests, lane)
+        lines += (self._sorted if point.dealing == "longest" else self._numbered)(lengths, str(requests), query)
+        if point.parts > 1:
+            lines += self._cut(count, most)
+        lines += self._dealt(str(requests * point.parts), lane, ending)
         return self._named("\n".join(lines))
 
     def _numbered(self, lengths: str, requests: str, query: TilePart) -> list[str]:
@@ -272,19 +266,40 @@ class _Writing:
             f"queries = step.RandomOffChipLoad(tensor={own_name(query.node.name)}, {tile}).apply(n1)",
         ]
 
+    def _cut(self, tiles: str, most: str) -> list[str]:
+        """Return the lines that make pieces of requests: the number of their first tile, and the rows from there."""
+        parts, rows = self._point.parts, self._point.rows
+        pair, three = STuple((_I64, _I64)), STuple((_I64, _I64, _I64))
+        numbered = self._declare("part", pair, three, "return [input[0], input[1], state[2] + 1]", (0, 0, -1))
+        body = "\n".join(
+            [
+                f"tiles = {tiles}",
+                f"first, last = input[2] * tiles // {parts}, (input[2] + 1) * tiles // {parts}",
+                f"ends = torch.minimum(input[1], last * {rows})",
+                f"return [input[0] * ({most} // {rows}) + first, ends - first * {rows}]",
+            ]
+        )
+        piece = self._declare("piece", three, pair, body)
+        return [
+            f"# each in {parts} parts: the number of the first tile of one, and the rows from there",
+            f"requests = step.Scan(fn={numbered}, b=1).apply(step.Repeat(n={parts}).apply(requests))",
+            f"requests = step.Map(fn={piece}).apply(step.Flatten(L=[1]).apply(requests))",
+            f"queries = step.Flatten(L=[1]).apply(step.Repeat(n={parts}).apply(queries))",
+        ]
+
     def _named(self, text: str) -> str:
         """Return the program with streams that are not called like what the user passes, or a size."""
         own = {item.name for item in self._writer.traced.inputs} | {*self._writer.bound, self.memory}
         return kept_apart(text, _LOCALS, own, self.taken)
 
-    def _dealt(self, count: str, lane: Sequence[str]) -> list[str]:
+    def _dealt(self, count: str, lane: Sequence[str], ending: Sequence[str]) -> list[str]:
         point = self._point
         said = self._said(self._plan.product)
         kind, places = ("Random", "n2") if point.dealing == "longest" else ("Linear", "")
         store = f"step.{kind}OffChipStore(tensor={self.memory}{self._port()})"
         if point.lanes == 1:
             body = [line.format(request="requests", query="queries", out="o = ", depth="") for line in lane]
-            return [*said, *body, f"{store}.apply(o)"]
+            return [*said, *body, *self._stored(store, "", ending, "o")]
         lines: list[str] = []
         policy, depth, asked = '"free"', 1, "2"
         if point.dealing not in FREE:
@@ -306,8 +321,13 @@ class _Writing:
             text = line.format(request="dealt[i]", query="lanes[i]", out="outs.append(", depth=f", depth={count}")
             lines.append(f"    {text}{')' if line.startswith('{out}') else ''}")
         results = "step.Reassemble(onehot=True).apply((outs, s1))"
-        lines.append(f"{store}.apply({f'({places}, {results})' if places else results})")
-        return lines
+        if point.parts > 1:
+            results = f"step.Flatten(L={'[1, 2]' if point.dealing == 'coarse' else '[1]'}).apply({results})"
+        return [*lines, *self._stored(store, places, ending, results)]
+
+    def _stored(self, store: str, places: str, ending: Sequence[str], results: str) -> list[str]:
+        *before, last = (line.format(results=results) for line in ending)
+        return [*before, f"{store}.apply({f'({places}, {last})' if places else last})"]
 
     def _said(self, node: Node) -> list[str]:
         place = line_of(node)
@@ -344,6 +364,8 @@ class _Writing:
         self.costs.loads.append(LoadCost(1, requests, bursts(query)))
         self.costs.stores.append(LoadCost(1, requests, rows * -(-4 * columns // burst)))
         self.costs.kept = 4 * rows * columns * point.lanes
+        if point.parts > 1:
+            self.costs.units.append(UnitCost(1, requests * point.parts, 2 * rows * (columns + 8)))
         self.estimated = self.costs.kept + 2 * burst * sum(each.ports * each.bursts for each in self.costs.loads)
 
 

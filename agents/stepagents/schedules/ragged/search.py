@@ -15,8 +15,9 @@ from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.ragged.attention import RaggedAttention, ragged_attention
 from stepagents.schedules.ragged.estimate import TilePace, lane_cycles
-from stepagents.schedules.ragged.lanes import Dealing, LanePoint, LaneWriter
-from stepagents.schedules.ragged.trace import drawn_lengths, routes_of, tiles_of
+from stepagents.schedules.ragged.lanes import LaneWriter
+from stepagents.schedules.ragged.points import Dealing, LanePoint
+from stepagents.schedules.ragged.trace import drawn_lengths, parts_of, routes_of, tiles_of
 from stepagents.schedules.ranking import Ranking, TimedPoint
 from stepagents.schedules.search import ScheduleOptions, TiledLowering, refused
 from stepcore.cycles.routes import ProgramRoutes
@@ -31,6 +32,7 @@ DEALINGS: Final[tuple[Dealing, ...]] = ("coarse", "interleaved", "dynamic", "lon
 _SEED: Final = 0
 LANES: Final = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _ROWS: Final = (8, 16, 32, 64, 128, 256, 512)
+_PARTS: Final = (2, 4, 8, 16)  # of a request
 _MOST_TILES: Final = 1 << 12  # of all caches together, where larger ones do: each is timed
 _ALONE: Final = 20  # cycles until a burst is back
 
@@ -126,11 +128,15 @@ class RaggedSearch:
         return self._ranking.tried
 
     def _points(self, dealing: Dealing) -> Iterator[LanePoint]:
+        """Yield the points of a way of dealing; requests are cut where lanes would have less than two of them."""
+        requests, dispatch = self._writer.requests, self._options.dispatch
         for lanes in self._options.lanes:
-            if lanes > self._writer.requests or (lanes == 1 and dealing != "interleaved"):
-                continue
-            for rows in self._rows():
-                yield LanePoint(rows, lanes, dealing, self._options.dispatch)
+            cut = [parts for parts in _PARTS if requests < 2 * lanes <= 4 * requests * parts]
+            for parts in [*([1] if lanes <= requests else []), *cut]:
+                if lanes == 1 and dealing != "interleaved":
+                    continue
+                for rows in self._rows():
+                    yield LanePoint(rows, lanes, dealing, dispatch, parts)
 
     def _rows(self) -> list[int]:
         """Return the rows that a tile may have."""
@@ -155,9 +161,10 @@ class RaggedSearch:
         for unit, speed in zip(costs.units, costs.speeds(), strict=True):
             stages.append(max(unit.flops / speed, sum(unit.reads) / chip.onchip.bandwidth))
         peak = chip.memory.channels / chip.memory.interval
-        query = costs.loads[-1].bursts / dispatch + _ALONE
+        query = (costs.loads[-1].bursts / dispatch + _ALONE) / point.parts
+        pieces = parts_of(self._tiles(point.rows), point.parts)
         pace = TilePace(max(stages), sum(load.bursts for load in caches) / peak, query)
-        return round(lane_cycles(point.dealing, self._tiles(point.rows), point.lanes, pace) + sum(stages))
+        return round(lane_cycles(point.dealing, pieces, point.lanes, pace) + sum(stages))
 
     def _routes(self, point: LanePoint, program: Tiled) -> ProgramRoutes:
         if point not in self._known:

@@ -40,6 +40,11 @@ def tiles_of(plan: RaggedAttention, lengths: Sequence[int], rows: int, bound: Ma
     return [-(-min(max(each + plan.more, 0), most) // rows) for each in lengths for _ in range(heads)]
 
 
+def parts_of(tiles: Sequence[int], parts: int) -> list[int]:
+    """Return the tiles of each part of pieces of work, that of one piece behind each other."""
+    return [(part + 1) * count // parts - part * count // parts for count in tiles for part in range(parts)]
+
+
 def routes_of(program: Tiled, plan: RaggedAttention, lengths: Sequence[int]) -> ProgramRoutes:
     """Return what a run of ``program`` with these lengths decides; it runs with one column where that is possible.
 
