@@ -254,8 +254,10 @@ def _check_at_other_sizes(
 
 def _changeable(spec: ProgramSpec, bindings: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes that ``--dims`` can bind otherwise: all but those that the file fixes."""
-    fixed = dict(spec.fixed)
-    return {name: size for name, size in bindings.items() if name not in fixed}
+    found = dict(bindings)
+    for name, _ in spec.fixed:
+        found.pop(name, None)
+    return found
 
 
 def _is_news(item: Diagnostic, met: list[Elaborator]) -> bool:
@@ -405,6 +407,7 @@ class ImplChecker:
         for decl in spec.fns:
             names[decl.func_name] = UNKNOWN if decl.func_name in task.untyped else decl
         self._names = names
+        self._given_fns = {id(decl) for decl in spec.fns}
         self._bound = self._at(bindings).names
         self._inputs = [
             (port.name, None if port.name in task.untyped else port.type, port.span) for port in spec.inputs
@@ -463,10 +466,10 @@ class ImplChecker:
     def _defined(self, scope: Scope, graph: Graph) -> list[Diagnostic]:
         """Return what is wrong with the element functions that an answer defines itself."""
         params = [param for node in graph.nodes for param in node.params.values()]
-        own = {id(v): v for v in (*scope.names.values(), *params) if type(v) is FnDecl}
-        for decl in self.spec.fns:
-            own.pop(id(decl), None)
-        decls = own.values()
+        own = [v for v in (*scope.names.values(), *params) if type(v) is FnDecl and id(v) not in self._given_fns]
+        if not own:
+            return []  # most use the task's alone
+        decls = {id(decl): decl for decl in own}.values()
         if self.task.answer_may_define_fns:
             return [found for decl in decls for found in check_fn(decl, self.spec.scope)]
         return [Diagnostic("STEP220", span, _NO_OWN_FNS) for span in sorted({decl.span for decl in decls})]

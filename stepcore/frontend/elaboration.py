@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -57,6 +56,9 @@ from stepcore.types import Element, StreamType, any_size_in, as_shape, too_large
 Joined: TypeAlias = dict[tuple[int, int], Value]
 # What a stream costs besides the evaluation that makes it: it is typed, counted and kept.
 _STREAM_STEPS: Final = 4
+# Where an elaboration stands before it begins: run() and the callers replace both.
+_NOWHERE: Final = Embedded.whole("")
+_NOTHING: Final = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
 
 
 class Elaboration(ABC):
@@ -76,10 +78,9 @@ class Elaboration(ABC):
         self.refused: set[str] = set()  # names that were bound by what is no part of the language
         self.is_task = False  # nothing but the task's names is in scope
         self.path: Path = ()
-        nothing = Embedded.whole("")
-        self.frame = Frame(Scope({}), nothing, EvaluationContext("root", nothing))  # run() and the callers replace it
+        self.frame = Frame(Scope({}), _NOWHERE, EvaluationContext("root", _NOWHERE))
         self.begin()
-        self.at: ast.AST = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+        self.at: ast.AST = _NOTHING
         self.suppress_unused = False  # a line was left out, so a stream may be used there
         self.lost = False  # nobody can tell what becomes of some stream
         self.prints = False  # what is printed is evaluated: scripts may print
@@ -93,7 +94,7 @@ class Elaboration(ABC):
         self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
         self.loops: list[LoopValue] = []
         self._said: set[tuple[str, Span, str]] = set()
-        self._said_at: Counter[tuple[str, Span]] = Counter()
+        self._said_at: dict[tuple[str, Span], int] = {}
 
     def begin(self) -> None:
         """Count anew, up to what one program may take and the document has left; :meth:`settle` ends it."""
@@ -143,10 +144,11 @@ class Elaboration(ABC):
         self.diagnostics[:] = [item for item in self.diagnostics if (item.code, item.span) != (code, span)]
 
     def _is_news(self, code: str, span: Span, text: str) -> bool:
-        if (code, span, text) in self._said or self._said_at[code, span] >= MAX_SAME:
+        before = self._said_at.get((code, span), 0)
+        if (code, span, text) in self._said or before >= MAX_SAME:
             return False
         self._said.add((code, span, text))
-        self._said_at[code, span] += 1
+        self._said_at[code, span] = before + 1
         return True
 
     def text(self, node: ast.AST, length: int = 40) -> str:

@@ -105,7 +105,7 @@ class OffChipMemory:
 
     def intact(self) -> bool:
         """Return whether what is cut of watched parameters is as it was cut."""
-        return all(watch.intact() for watch in self._watches)
+        return not self._watches or all(watch.intact() for watch in self._watches)
 
     def store(self, name: str, base: int, data: TensorData) -> None:
         """Write tiles to the places from ``base`` on.

@@ -57,7 +57,7 @@ class MemoryWatch:
         for now, before in self._copied:
             if not torch.equal(now, before):
                 return False
-        return all(_digest(now) == before for now, before in self._digested)
+        return not self._digested or all(_digest(now) == before for now, before in self._digested)
 
     def restore(self) -> None:
         """Put back what was copied; larger memory has to be drawn again by its owner."""
