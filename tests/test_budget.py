@@ -14,7 +14,7 @@ import pytest
 
 from golden_files import sources
 from stepcore.check import check_text
-from stepcore.check.files import fix_text
+from stepcore.check.fixing import fix_text
 from stepcore.conversion.to_python import ConvertError
 from stepcore.conversion.to_task import python_to_task
 from stepcore.findings import budget

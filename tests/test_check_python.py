@@ -9,7 +9,7 @@ import pytest
 
 import server_texts
 from stepcore.check import CheckResult, check_text
-from stepcore.check.files import fix_text
+from stepcore.check.fixing import fix_text
 from stepcore.findings.diagnostics import Severity
 from stepcore.ide.analysis import analyze
 from stepcore.types import StreamType

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stepcore.check import check_text
-from stepcore.check.files import fix_text
+from stepcore.check.fixing import fix_text
 from stepcore.check.programs import ImplChecker
 from stepcore.findings.diagnostics import Severity
 from stepcore.frontend.yaml.tasks import read_task

@@ -21,7 +21,8 @@ from stepagents.llm import prompts
 from stepagents.search.moves import Moves
 from stepagents.search.space import Space
 from stepagents.task_text import annotated_impl
-from stepcore.check.files import CheckResult, check_text, fix_text
+from stepcore.check.files import CheckResult, check_text
+from stepcore.check.fixing import fix_text
 from stepcore.check.programs import Checked
 from stepcore.conversion.to_python import task_to_python
 from stepcore.conversion.to_task import python_to_task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from stepcore.check.files import combine
+from stepcore.check.fixing import combine
 from stepcore.check.programs import Checked, ImplChecker
 from stepcore.check.trials import Trials, TrialState
 from stepcore.findings.codes import APPLIED
@@ -27,7 +27,7 @@ class Guarded(Record):
 
 
 def guard(checker: ImplChecker, text: str) -> Guarded:
-    """Return ``text`` with all affine fixes applied, as :func:`stepcore.check.files.fix_text` does for files.
+    """Return ``text`` with all affine fixes applied, as :func:`stepcore.check.fixing.fix_text` does for files.
 
     What cannot be fixed stays: the caller sees it in ``checked``. A program that needs nothing is returned as it is.
     """

@@ -1,21 +1,20 @@
-"""Checking whole files, applying fixes, and suppressions."""
+"""Checking whole files."""
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from stepcore.check.programs import Checked, ImplChecker, check_program, check_script
+from stepcore.check.suppression import suppress
 from stepcore.check.trials import PythonTrials, Trials, TrialState
 from stepcore.findings import budget
-from stepcore.findings.budget import Budget, OutOfBudget
-from stepcore.findings.codes import APPLIED, CODES, Phase, Subject, about, faults
-from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Severity, apply_edits
+from stepcore.findings.budget import OutOfBudget
+from stepcore.findings.codes import Phase, Subject, about, faults
+from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import prelude_names
@@ -33,9 +32,6 @@ from stepcore.text.span import SourceFile, Span
 if TYPE_CHECKING:
     from stepcore.check.compositions import CheckedComposition
     from stepcore.frontend.python import ModuleFacts, PyModule
-
-_ROUNDS: Final = 8  # of fixes, that a file may take at its full length; one or two are usual
-_SUPPRESSION = re.compile(r"#\s*stepsmith:\s*ignore(?:\[([^\]\n]*)\])?")
 
 
 @dataclass(slots=True)
@@ -362,60 +358,7 @@ def _all_fn_findings(task: TaskFile) -> Iterator[Diagnostic]:
             shared |= prelude_names(block)
 
 
-# -- fixes ---------------------------------------------------------------------------------------------
-
-
-def fix_text(
-    text: str,
-    path: str,
-    *,
-    affine: AffineRule = "strict",
-    impl: tuple[str, str] | None = None,
-    dialect: Dialect = GENERATION_1,
-) -> str:
-    """Return ``text`` (or the text of ``impl``) with the fixes of all affine findings applied, until none is left.
-
-    What one round mends may uncover more (a helper that several programs use, fixes in conflict). Rounds end when the
-    number of missing copies no longer falls.
-    """
-    last = mended = text if impl is None else impl[0]
-    fewest: float = inf
-    whole = Budget.for_text(_ROUNDS * (len(text) + len(mended)))  # of all rounds
-    while True:
-        second = None if impl is None else (mended, path)
-        with budget.using(whole):
-            result = check_text(mended if impl is None else text, path, affine=affine, impl=second, dialect=dialect)
-        missing = sum(program.affine_count for program in result.programs)
-        if missing >= fewest or whole.is_spent:  # what was not looked at may miss copies, too
-            return last
-        found = result.diagnostics if impl is None else result.impl_diagnostics
-        edits = combine([item.fix for item in found if item.fix is not None and item.code in APPLIED])
-        if not edits:  # pragma: no mutate: saves a round that changes nothing
-            return mended
-        fewest, last, mended = missing, mended, apply_edits(mended, edits)
-
-
-def combine(fixes: Iterable[Fix]) -> list[Edit]:
-    """Return the edits of as many fixes as can be applied at once: a fix is taken whole or not at all."""
-    taken: dict[Edit, None] = {}
-    spans: list[Span] = []  # of what is taken, sorted
-    for fix in fixes:
-        new = [edit for edit in fix.edits if edit not in taken]
-        if not any(_overlaps(spans, edit.span) for edit in new):
-            for edit in new:
-                taken[edit] = None
-                insort(spans, edit.span)
-    return list(taken)
-
-
-def _overlaps(spans: list[Span], span: Span) -> bool:
-    """Return whether ``span`` overlaps one of ``spans``, which are sorted and do not overlap; insertions never do."""
-    at = bisect_left(spans, span)
-    near = spans[max(at - 1, 0) : at + 1]  # pragma: no mutate: more of them would do, and take longer
-    return any(other.start < span.end and span.start < other.end for other in near)
-
-
-# -- suppressions ----------------------------------------------------------------------------------------
+# -- extents -----------------------------------------------------------------------------------------
 
 
 def program_extent(program: Checked) -> Span:
@@ -431,69 +374,3 @@ def composition_extent(composition: CheckedComposition) -> Span:
 def covered(result: CheckResult) -> list[Span]:
     """Return what comments at the heads of programs and compositions cover."""
     return [*map(program_extent, result.programs), *map(composition_extent, result.compositions)]
-
-
-def unsuppressed(source: SourceFile, found: list[Diagnostic], programs: list[Span]) -> list[Diagnostic]:
-    """Drop findings that the file asks to ignore; of requests that ignore nothing nothing is said."""
-    return _unsuppressed(source, found, programs)[0]
-
-
-def suppress(source: SourceFile, found: list[Diagnostic], programs: list[Span]) -> list[Diagnostic]:
-    """Drop findings that the file asks to ignore, report requests that ignore nothing, and sort by position.
-
-    ``programs`` are the extents of the programs (:func:`program_extent`).
-    """
-    kept, unused = _unsuppressed(source, found, programs)
-    return sorted([*kept, *unused], key=lambda item: (item.span.start, item.code))
-
-
-def _unsuppressed(
-    source: SourceFile, found: list[Diagnostic], programs: list[Span]
-) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """Return the findings that are left, and those about comments that ignore nothing."""
-    by_line: dict[int, list[Diagnostic]] = {}
-    for item in found:
-        by_line.setdefault(source.line_col(item.span.start)[0], []).append(item)
-    unused: list[Diagnostic] = []
-    for match in _SUPPRESSION.finditer(source.text):
-        line, _ = source.line_col(match.start())
-        codes = {code.strip() for code in (match.group(1) or "").split(",") if code.strip()}
-        taken = _take(by_line, _covered_lines(source, line, programs), codes)
-        if not taken and not any(about(code).timed for code in codes):
-            unused.append(_unused_suppression(source, Span(match.start(), match.end()), codes))
-    return [item for items in by_line.values() for item in items], unused
-
-
-def _take(by_line: dict[int, list[Diagnostic]], lines: range, codes: set[str]) -> bool:
-    """Remove the findings with ``codes`` (all, if empty) on ``lines``; return whether there were any."""
-    taken = False
-    for line in lines:
-        items = by_line.get(line, [])
-        kept = [item for item in items if codes and item.code not in codes]
-        if len(kept) < len(items):
-            taken = True
-            by_line[line] = kept
-    return taken
-
-
-def _unused_suppression(source: SourceFile, span: Span, codes: set[str]) -> Diagnostic:
-    what = ", ".join(sorted(codes)) or "all findings"
-    text = f"this comment suppresses {what}, but there is none here; remove it"
-    foreign = sorted(codes - CODES.keys())
-    if foreign:
-        text = f"this comment suppresses {what}, but there is no code {foreign[0]}; remove it"
-    start = span.start
-    while start > 0 and source.text[start - 1] in " \t":
-        start -= 1
-    fix = Fix("Remove the comment", (Edit(Span(start, span.end), ""),))
-    return Diagnostic("STEP909", span, text, Severity.WARNING, fix=fix, unnecessary=True)
-
-
-def _covered_lines(source: SourceFile, line: int, programs: list[Span]) -> range:
-    """Return the lines a comment covers: the program whose head it stands on, else its own line."""
-    for program in programs:
-        first, _ = source.line_col(program.start)
-        if first == line:
-            last, _ = source.line_col(program.end)
-            return range(first, last + 1)
-    return range(line, line + 1)

@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import Final
 
 from stepcore.check.fifos import depth_edit
-from stepcore.check.files import CheckResult, check_text, covered, unsuppressed
+from stepcore.check.files import CheckResult, check_text, covered
 from stepcore.check.rewriting import NoFix
+from stepcore.check.suppression import unsuppressed
 from stepcore.check.trials import same_meaning
 from stepcore.costs.sizes import bytes_text
 from stepcore.cycles.network_of import network_of

@@ -240,9 +240,6 @@ _TABLE: Final = (
     CodeInfo("STEP912", "file takes too much work to check", Phase.ELABORATION, subject=Subject.SIZES),
 )
 
-# Kept for what is planned: the second generation of the language.
-RESERVED: Final = frozenset[str]()
-
 CODES: Final[dict[str, CodeInfo]] = {info.code: info for info in _TABLE}
 APPLIED: Final = frozenset(info.code for info in _TABLE if info.applied)
 

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from itertools import islice, takewhile
 from typing import Final
 
-from stepcore.check.files import combine
+from stepcore.check.fixing import combine
 from stepcore.findings.codes import APPLIED, about
 from stepcore.findings.diagnostics import Diagnostic, Edit, Severity, apply_edits
 from stepcore.graph.ir import Node

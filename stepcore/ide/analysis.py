@@ -23,8 +23,8 @@ from stepcore.check.files import (
     composition_extent,
     program_extent,
     repeated_programs,
-    suppress,
 )
+from stepcore.check.suppression import suppress
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget, OutOfBudget
 from stepcore.findings.codes import Subject, about

@@ -25,7 +25,6 @@ from stepcore.text.wording import counted
 
 _MOST: Final = 64
 _PASSED: Final = ("Copy", "Identity")  # through which a selector stays what it is
-_ROUTED: Final = ("Partition", "Reassemble", "Merge")
 _WHOLE: Final = (
     "Map", "Accum", "Scan", "Zip", "Repeat", "RepeatRef", "Streamify", "Bufferize", "Retile", "LinearOffChipLoad",
     "RandomOffChipLoad", *_PASSED,

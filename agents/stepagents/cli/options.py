@@ -69,7 +69,6 @@ SubjectsArgument = Annotated[
         metavar="TASK...",
     ),
 ]
-TasksArgument = Annotated[list[str], typer.Argument(help="Task files, or folders that hold some.", metavar="TASK...")]
 ProposerOption = Annotated[
     ProposerName,
     typer.Option(

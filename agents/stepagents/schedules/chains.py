@@ -69,7 +69,7 @@ class ChainForm(ScheduleForm):
         result = body.of(plan.result)
         products = [part for part in body.inputs if part.bare]
         if len(products) != 1 or plan.folded is None:
-            raise NoSchedule("it has no single last product")
+            raise NoSchedule("the function has no single last product that could be computed block by block")
         left, right = factors(products[0], "f")
         soft = _softmax(left)
         hidden = left if soft is None else TilePart(soft, left.labels)
@@ -77,7 +77,7 @@ class ChainForm(ScheduleForm):
         value = inner.of(hidden)
         firsts = [part for part in inner.inputs if part.bare]
         if not firsts:
-            raise NoSchedule("its last product has no product before it")
+            raise NoSchedule("the function's last product cannot be chained: there is no product before it")
         loops = (("f", plan.folded), *plan.outer)
         streams = dict(zip(firsts, resident(writer, firsts, loops, ("b", "r", "f")), strict=True))
         shared = _hidden(writer, inner, hidden, value, streams, loops)
@@ -86,7 +86,9 @@ class ChainForm(ScheduleForm):
         stream = _contracted(writer, products[0], right, shared, loops, online=soft is not None, masks=masks)
         if soft is not None:
             if len(body.inputs) > 1 or body.lines or result != "input[0]":
-                raise NoSchedule("something is computed behind attention", plan.result.node)
+                raise NoSchedule(
+                    "what is computed behind attention cannot be joined to its last division", plan.result.node
+                )
             state = STuple((_column(writer, hidden), _column(writer, hidden), writer.tile_type(products[0])))
             _finish_online(writer, plan, state, stream, lanes)
             return

@@ -79,9 +79,11 @@ def convolution_of(node: Node) -> Convolution:
     if transposed:
         raise NoSchedule("transposed convolutions have no form over tiles yet", node)
     if len(kernel) > 2 or len(shape_of(image)) != len(kernel) + _BEFORE:
-        raise NoSchedule("its windows have more than two dimensions, or sizes that are no numbers", node)
+        raise NoSchedule(
+            "windows of more than two dimensions, or of sizes that are no numbers, have no form over tiles yet", node
+        )
     if weight.op != "placeholder" or (bias is not None and bias.op != "placeholder"):
-        raise NoSchedule("its weights are computed", node)
+        raise NoSchedule("weights of a convolution that are computed cannot be tiled: pass them", node)
     if groups != 1 and channels != shape_of(weight)[0]:
         raise NoSchedule("a group has more channels of the result than of the image, or fewer", node)
     each = Dim.of(1) if channels == groups else channels // groups
@@ -149,9 +151,11 @@ class WindowsForm(ScheduleForm):
         nodes = _elementwise(plan.result.node)
         found = next((convolution_of(node) for node in nodes if is_convolution(node)), None)
         if found is None:
-            raise NoSchedule("it is no convolution", plan.result.node)
+            raise NoSchedule(
+                "the result is no convolution with operations on single elements around it", plan.result.node
+            )
         if sum(map(is_convolution, (*nodes, *_elementwise(found.image)))) > 1:
-            raise NoSchedule("it convolves more than once", plan.result.node)
+            raise NoSchedule("two convolutions cannot be one loop nest over tiles", plan.result.node)
         writer.blocks = PlaneBlocks(writer.blocks, found.weight)
         name = found.weight.name
         kernel = ", ".join(map(str, found.kernel))
@@ -174,7 +178,7 @@ def _elementwise(node: Node) -> list[Node]:
             raise NoSchedule(f"{opname(node)} beside a convolution has no form over tiles yet", node)
         for other in node.all_input_nodes:
             if shape_of(other) != shape_of(node) and shape_of(other):
-                raise NoSchedule("it broadcasts beside a convolution", node)
+                raise NoSchedule("a broadcast beside a convolution has no form over tiles yet", node)
             if other not in found:
                 found.append(other)
                 stack.append(other)
@@ -357,7 +361,7 @@ class _Form:
         """
         writer, result = self._writer, self._plan.result
         if writer.rounds(*self._loops[1]) > 1 and any(lane.label == "c" for lane in self._lanes):
-            raise NoSchedule("the tiles of a lane do not lie one behind the other")
+            raise NoSchedule("a store cannot follow the tiles of a lane: they do not lie one behind the other")
         base = " + ".join(
             _times(lane.index, *self._run(lane, self._block, bracketed(str(self._channels)))) for lane in self._lanes
         )

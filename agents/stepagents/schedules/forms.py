@@ -60,7 +60,7 @@ def store(writer: Writer, plan: Scheduled, text: str, lanes: Lanes) -> None:
     for lane in lanes:
         first = order.index(lane.label) + 1 if lane.label in order else 0
         if any(count > 1 for count in counts[first:]):
-            raise NoSchedule("the tiles of a lane do not lie one behind the other")
+            raise NoSchedule("a store cannot follow the tiles of a lane: they do not lie one behind the other")
     base = writer.base(plan.result, lanes, order)
     base = f", base={base}" if base else ""
     for depth, lane in enumerate(lanes):

@@ -67,7 +67,7 @@ class GatheredForm(ScheduleForm):
             NoSchedule: it has no product, is no matrix, or its operations do not keep rows apart.
         """
         if plan.result.labels != ("r", WHOLE):
-            raise NoSchedule("its result is no matrix")
+            raise NoSchedule("rows cannot be gathered for a result that is no matrix")
         _Gathered(writer, plan).write()
 
 
@@ -90,7 +90,7 @@ class _Gathered:
         """Write all of it."""
         self._plan_of(self._plan.result)
         if not any(unit.part.bare for unit in self._units.values()):
-            raise NoSchedule("it has no product of matrices")
+            raise NoSchedule("the function has no product of matrices that blocks could be cut from")
         writer = self._writer
         writer.divide(self._size, self._rows)
         if self._size.constant is None:
@@ -125,7 +125,7 @@ class _Gathered:
         unit = self._product(part) if part.bare else self._between(part)
         for other in unit.reads:
             if other.is_position:
-                raise NoSchedule("it counts rows", other.node)
+                raise NoSchedule("rows that lanes gather cannot be counted", other.node)
             self._plan_of(other)
         self._units[part] = unit
 
@@ -141,7 +141,7 @@ class _Gathered:
         is_outer = self._deep > 0 and right.node.op == "placeholder"
         second = body.of(right)
         if body.inputs.count(left) > 1:
-            raise NoSchedule("a factor of it depends on both factors", part.node)
+            raise NoSchedule("a factor of this product cannot stay on chip: it is computed from both", part.node)
         depth = self._writer.blocks.numbers(left)[1]
         body.flops += 2 * (self._deep if is_outer else depth) * self._writer.elements(part)
         first = f"state[0] + {body.of(left)}" if is_outer else body.of(left)
@@ -154,7 +154,7 @@ class _Gathered:
         readers = [unit for unit in self._units.values() if part in unit.reads]
         outer = [unit for unit in readers if unit.is_outer and unit.reads[1] == part]
         if outer and len(outer) < len(readers):
-            raise NoSchedule("it is read by rows and whole", part.node)
+            raise NoSchedule("this tensor cannot be read row by row and whole at once", part.node)
         return bool(outer)
 
     def _shared(self, part: TilePart) -> None:
@@ -189,7 +189,7 @@ class _Gathered:
         """Write the load of a lane's own rows, which become one tile."""
         writer = self._writer
         if part.labels != ("r", WHOLE):
-            raise NoSchedule("its rows do not lie one behind the other", part.node)
+            raise NoSchedule("a lane cannot gather rows that do not lie one behind the other", part.node)
         columns = writer.blocks.tile(part)[1]
         load = f"tensor={part.node.name}, tile=[1, {columns}], shape=[rows, 1], stride=[1, 0], base=i * TM, dispatch=@"
         text = f"step.Retile(axis=0).apply(step.LinearOffChipLoad({load}).apply())"

@@ -103,9 +103,9 @@ class Blocks:
         dims = self.dims(part.node)
         for size, label in zip(dims[:-2], part.outer, strict=True):
             if label == WHOLE and size != 1:
-                raise NoSchedule("a block of it would have more than two dimensions", part.node)
+                raise NoSchedule("a block of this tensor would have more than the two dimensions of a tile", part.node)
             if label != part.matrix[0] and self.sizes.get(label, Dim.of(1)) != 1:
-                raise NoSchedule("a block of it would have more than two dimensions", part.node)
+                raise NoSchedule("a block of this tensor would have more than the two dimensions of a tile", part.node)
         rows, columns = (Dim.of(1), Dim.of(1), *dims)[-2:]
         first, second = part.matrix
         return self.sizes.get(first, rows), self.sizes.get(second, columns)

@@ -36,7 +36,7 @@ def contracted(function: SizedFunction, labels: Labels) -> Dim:
     body.of(TilePart(function.node, labels))
     product = next((part for part in body.inputs if part.bare), None)
     if product is None:
-        raise NoSchedule("it has no product of matrices", function.node)
+        raise NoSchedule("the function has no product of matrices that blocks could be cut from", function.node)
     return shape_of(factors(product)[0].node)[-1]
 
 
@@ -83,7 +83,7 @@ class ProductForm(ScheduleForm):
         result = body.of(plan.result)
         products = [part for part in body.inputs if part.bare]
         if not products:
-            raise NoSchedule("it has no product of matrices")
+            raise NoSchedule("the function has no product of matrices that blocks could be cut from")
         lanes = writer.live("b", "r", "c")
         if plan.folded is not None:
             streams = _streamed(writer, plan, products)
@@ -150,7 +150,7 @@ def resident(
         body.reading(left)
         second = body.of(right)
         if body.inputs.count(left) > 1:
-            raise NoSchedule("a factor of it depends on both factors", product.node)
+            raise NoSchedule("a factor of this product cannot stay on chip: it is computed from both", product.node)
         streams = [_next(*kept[left])]
         streams += [writer.load(part, loops, lanes).text() for part in body.inputs[1:]]
         body.flops += 2 * writer.blocks.numbers(left)[1] * writer.elements(product)

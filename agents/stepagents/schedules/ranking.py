@@ -52,7 +52,7 @@ class Ranking(Generic[_P]):
     routes: Callable[[_P, Tiled], ProgramRoutes | None] = lambda _point, _program: None
     tried: int = 0
     refused: NoSchedule = field(
-        default_factory=lambda: NoSchedule("no tile sizes fit its sizes and the memory on chip")
+        default_factory=lambda: NoSchedule("no tiles fit the function's sizes and the memory on chip")
     )
     problems: list[str] = field(default_factory=list)
 
@@ -110,4 +110,4 @@ class Ranking(Generic[_P]):
     def _fits(self, kept: int | None) -> None:
         """Refuse bytes on chip that are too many; where nobody knows them, the closed form has to do."""
         if kept is not None and kept > self.capacity:
-            raise NoSchedule(f"its tiles need {kept} bytes on chip, of {self.capacity}")
+            raise NoSchedule(f"the tiles of a schedule need {kept:,} bytes on chip, and there are {self.capacity:,}")

@@ -83,7 +83,9 @@ class ScanForm(ScheduleForm):
         result = body.of(plan.result)
         loops_of = [part for part in body.inputs if is_recurrence(part.node)]
         if len(loops_of) != 1 or loops_of[0].labels != _PANEL:
-            raise NoSchedule("it is no recurrence over rows", plan.result.node)
+            raise NoSchedule(
+                "the result is no recurrence over rows, and no other loop has a form over tiles yet", plan.result.node
+            )
         lanes = writer.live("c")
         rows = _scanned(writer, _loop_of(loops_of[0].node), plan)
         size = writer.names["t"]
@@ -107,7 +109,7 @@ def _loop_of(node: Node) -> _Loop:
     _, states, becoming, rows = end.args[:4]
     for state in states:
         if len(shape_of(state)) != 1:
-            raise NoSchedule("its state is no row", state)
+            raise NoSchedule("a state that is no row cannot be kept by a Scan over rows", state)
     return _Loop(node, tuple(zip(states, becoming, strict=True)), rows[place - len(states)])
 
 
@@ -123,7 +125,7 @@ def _scanned(writer: Writer, loop: _Loop, plan: Scheduled) -> str:
         components.append(loop.row)
     texts = [body.of(TilePart(node, _ROW)) for node in components]
     if not body.inputs:
-        raise NoSchedule("nothing is read in its loop", loop.node)
+        raise NoSchedule("a loop that reads nothing has no form over tiles", loop.node)
     streams = [_rows(writer, part, loops) for part in body.inputs]
     row = writer.tile_type(TilePart(loop.row, _ROW))
     states: Tile | STuple = row if len(components) == 1 else STuple((row,) * len(components))
@@ -154,7 +156,7 @@ def _rows(writer: Writer, part: TilePart, loops: Loops) -> str:
     arguments: Any = part.node.args
     given, dim, start, stride = arguments[:4]
     if (dim, start, stride) != (0, 0, 1):
-        raise NoSchedule("it reads rows in another order than from the first to the last", part.node)
+        raise NoSchedule("a Scan cannot read rows in another order than from the first to the last", part.node)
     body = TileBody(writer.blocks)
     panel = TilePart(given, _PANEL)
     value = body.of(panel)
@@ -172,7 +174,7 @@ def _init(state: Node) -> float:
     given: Any = state.args[0]
     value: Any = given.args[1] if opname(given) in _FILLED else None
     if value not in (0, 1, -1):
-        raise NoSchedule("its state does not start with 0, 1 or -1 everywhere", state)
+        raise NoSchedule("a state that does not start with 0, 1 or -1 everywhere has no form over tiles yet", state)
     return float(value)
 
 

@@ -112,9 +112,9 @@ def written_point(traced: TracedFunction, options: ScheduleOptions, point: Sched
     return _written(SizedFunction(traced), point, options.chip)
 
 
-def refused(found: TiledLowering, error: NoSchedule) -> TiledLowering:
-    """Return ``found`` with the reason why there is no schedule, and its place."""
-    found.reason = str(error)
+def refused(found: TiledLowering, error: NoSchedule, what: str = "") -> TiledLowering:
+    """Return ``found`` with the reason why there is no schedule, and its place; ``what`` says what cannot be done."""
+    found.reason = f"{what}: {error}" if what else str(error)
     if error.node is not None:
         place = line_of(error.node)
         found.line = None if place is None else place[1]

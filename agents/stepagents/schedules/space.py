@@ -58,22 +58,24 @@ class SizedFunction:
 
     def __init__(self, traced: TracedFunction) -> None:
         if len(traced.outputs) != 1:
-            raise NoSchedule("it has several results")
+            raise NoSchedule("a function of several results cannot be tiled")
         self.traced = traced
         self.bound = {**traced.dims, **traced.bound}
         (output,) = traced.outputs
         self.node: Node = next(node for node in traced.graph.graph.nodes if node.name == output.node)
         if self.node.op == "placeholder":
-            raise NoSchedule("it computes nothing")
+            raise NoSchedule("the function computes nothing: its result is an input")
         self.dims = shape_of(self.node)
         held = next((item for item in traced.inputs if item.kind == "constant"), None)
         if held is not None:
-            raise NoSchedule(f"it holds a tensor itself ({held.name}), which would have to be passed", self.node)
+            raise NoSchedule(
+                f"a tensor that the function holds itself ({held.name}) cannot be read by tiles: pass it", self.node
+            )
         if output.dtype != "fp32":
-            raise NoSchedule(f"{output.node} is not of fp32", self.node)
+            raise NoSchedule(f"the result {output.node} is not of fp32, and tiles compute nothing else", self.node)
         anchor = next((item for item in traced.inputs if item.dims and item.dtype == "fp32"), None)
         if anchor is None:
-            raise NoSchedule("it has no tensor of fp32", self.node)
+            raise NoSchedule("the function has no tensor of fp32 that could be read in tiles", self.node)
         self.anchor = anchor.name
 
     @cached_property

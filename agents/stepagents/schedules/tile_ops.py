@@ -99,7 +99,7 @@ def _number(node: Node, path: tuple[int]) -> str:
 def _pointwise(body: TileText, part: TilePart) -> str:
     name = opname(part.node)
     if part.node.kwargs.get("alpha", 1) != 1 or part.node.kwargs.get("rounding_mode") is not None:
-        raise NoSchedule(f"{name} is called with further arguments", part.node)
+        raise NoSchedule(f"{name} with further arguments has no form over tiles yet", part.node)
     template, flops = POINTWISE[name]
     texts = [_operand(body, part, place) for place in range(template.count("{"))]
     body.count(part, flops)
@@ -158,7 +158,7 @@ def _soft(body: TileText, part: TilePart) -> str:
     given: Any = part.node.args[0]
     dim = from_end(part.node, integer(part.node, 1), len(part.labels))
     if part.labels[dim] != WHOLE:
-        raise NoSchedule("its rows would be cut", part.node)
+        raise NoSchedule("rows that this operation needs whole would be cut", part.node)
     body.count(part, 8)
     place = dim + 2 if len(part.labels) > 1 else 1
     return f"{_SOFTMAX[opname(part.node)]}({body.argument(given, part.labels)}, {place})"
@@ -169,7 +169,7 @@ def _activation(body: TileText, part: TilePart) -> str:
     body.count(part, 1)
     parameter = scalar_argument(node, (1,)) if len(node.args) > 1 else _ACTIVATIONS[name]
     if any(given != 1 for given in node.args[2:]):
-        raise NoSchedule(f"{name} is called with further arguments", node)
+        raise NoSchedule(f"{name} with further arguments has no form over tiles yet", node)
     return f"torch.nn.functional.{name}({_operand(body, part, 0)}, {parameter})"
 
 
@@ -184,7 +184,7 @@ def _norm(body: TileText, part: TilePart) -> str:
     given: Any = (*part.node.args, None, None)
     value, order, dims, keep = (given[0], 2, None, False) if len(part.node.args) == 1 else given[:4]
     if order != 2:
-        raise NoSchedule(f"it is a norm of order {order}", part.node)
+        raise NoSchedule(f"a norm of order {order} has no form over tiles yet", part.node)
     return _folded(
         body, part, value, dims, keep=bool(keep), template="torch.sqrt(torch.sum({0} * {0}, {1}, keepdim=True))"
     )
@@ -203,7 +203,7 @@ def _folded(body: TileText, part: TilePart, given: Node, dims: Any, *, keep: boo
     node, rank = part.node, len(shape_of(given))
     dims = [dims] if isinstance(dims, int) else dims
     if not dims:
-        raise NoSchedule("it folds all dimensions", node)
+        raise NoSchedule("a fold of all dimensions cannot be computed block by block here", node)
     places = sorted(from_end(node, dim, rank) for dim in dims)
     labels = list(part.labels)
     for place in places:
@@ -237,7 +237,9 @@ def _layer_norm(body: TileText, part: TilePart) -> str:
     node = part.node
     given, sizes, weight, bias = node.args[:4]
     if len(sizes) != 1 or part.labels[-1] != WHOLE:  # type: ignore[arg-type]
-        raise NoSchedule("it normalizes over cut or several dimensions", node)
+        raise NoSchedule(
+            "a normalization over several dimensions, or one that is cut, has no form over tiles yet", node
+        )
     x = body.argument(given, part.labels)  # type: ignore[arg-type]
     body.count(part, 9)
     centred = body.keep(f"{x} - torch.mean({x}, 1, keepdim=True)", "centred")
@@ -271,7 +273,7 @@ def _topk(body: TileText, part: TilePart) -> str:
     given: Any = part.node.args
     dim = from_end(part.node, int(given[2]) if len(given) > 2 else -1, len(part.labels))
     if part.labels[dim] != WHOLE or not isinstance(given[1], int):
-        raise NoSchedule("it picks from a dimension that is cut", part.node)
+        raise NoSchedule("an index cannot pick from a dimension that is cut into tiles", part.node)
     largest = given[3] if len(given) > 3 else part.node.kwargs.get("largest", True)
     body.count(TilePart(given[0], part.labels), 1)
     axis = dim + 2 if len(part.labels) > 1 else 1
@@ -291,7 +293,7 @@ def _product(body: TileText, part: TilePart) -> str:
     node = part.node
     if not part.bare:
         if node.kwargs:
-            raise NoSchedule("it is called with further arguments", node)
+            raise NoSchedule("a product with further arguments has no form over tiles yet", node)
         text = body.of(TilePart(node, part.labels, bare=True))
         return f"{text} + {_operand(body, part, 0)}" if opname(node) == "addmm" else text
     left, right = factors(part)

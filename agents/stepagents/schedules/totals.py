@@ -80,7 +80,10 @@ class TotalsForm(ScheduleForm):
         result = body.of(plan.result)
         totals = body.inputs
         if not totals or not all(is_total(part.node) for part in totals):
-            raise NoSchedule("it is no fold of all elements", plan.result.node)
+            raise NoSchedule(
+                "the result cannot be folded block by block: it is no fold of all elements of a tensor",
+                plan.result.node,
+            )
         loops: Loops = (*plan.outer, ("1", Dim.of(1)))
         lanes = writer.live("b", "r")
         kind = _kind(totals)
@@ -118,14 +121,17 @@ def _folded(function: SizedFunction) -> tuple[Dim, ...]:
     """Return the sizes of the tensor of which the result is a total."""
     found = next(filter(is_total, function.behind), None)
     if found is None:
-        raise NoSchedule("its result is one number, and no total of a tensor", function.node)
+        raise NoSchedule(
+            "the function cannot be folded block by block: its result is one number, and no total of a tensor",
+            function.node,
+        )
     return shape_of(operand(found))
 
 
 def _kind(totals: list[TilePart]) -> str:
     kinds = {_KINDS[opname(part.node)] for part in totals}
     if len(kinds) > 1:
-        raise NoSchedule("it folds in several ways at once", totals[0].node)
+        raise NoSchedule("sums and maxima of all elements cannot be folded at once", totals[0].node)
     return kinds.pop()
 
 

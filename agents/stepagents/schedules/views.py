@@ -41,7 +41,7 @@ def _positions(body: TileText, part: TilePart) -> str:
     node = part.node
     ends = node.args if len(node.args) > 1 else (0, *node.args)
     if ends[0] != 0 or ends[2:] not in ((), (1,)):
-        raise NoSchedule("its numbers do not count from 0", node)
+        raise NoSchedule("numbers that do not count from 0 by 1 cannot be counted on chip", node)
     block = body.blocks.sizes.get(part.labels[0])
     if block is None:
         return f"torch.arange({size_text(shape_of(node)[0])}).reshape(1, -1)"
@@ -58,7 +58,7 @@ def _gathered(body: TileText, part: TilePart) -> str:
     rank = len(part.labels)
     place = from_end(part.node, int(dim), rank)
     if part.labels[place] != WHOLE or rank < 2:
-        raise NoSchedule("it picks from a dimension that is cut", part.node)
+        raise NoSchedule("an index cannot pick from a dimension that is cut into tiles", part.node)
     body.count(part, 1)
     return f"torch.gather({body.argument(given, part.labels)}, {place + 2}, {body.argument(index, part.labels)})"
 
@@ -76,7 +76,7 @@ def _squeezed(body: TileText, part: TilePart) -> str:
         return text
     if rank == 2 and places == [1]:
         return f"{text}.reshape(1, -1)"
-    raise NoSchedule("it changes the shape of a tile", part.node)
+    raise NoSchedule("a view that changes the shape of its tiles has no form over tiles yet", part.node)
 
 
 def _selected(body: TileText, part: TilePart) -> str:
@@ -85,7 +85,7 @@ def _selected(body: TileText, part: TilePart) -> str:
     dims = shape_of(given)
     place = int(dim) % len(dims)
     if dims[place] != 1:
-        raise NoSchedule("it takes one of several along a dimension", part.node)
+        raise NoSchedule("an index that takes one of several along a dimension has no form over tiles yet", part.node)
     return body.argument(given, (*part.labels[:place], WHOLE, *part.labels[place:]))
 
 
@@ -110,13 +110,13 @@ def _slice(body: TileText, part: TilePart) -> str:
     dim = from_end(node, integer(node, 1), rank)
     first = size_argument(node, (2,)) if len(node.args) > 2 and node.args[2] is not None else Dim.of(0)
     if (len(node.args) > 4 and node.args[4] != 1) or (first.constant or 0) < 0:
-        raise NoSchedule("it takes every other element", node)
+        raise NoSchedule("a slice with a step, or from the end, has no form over tiles yet", node)
     return _cut(body, part, given, dim, first, first + shape_of(node)[dim])
 
 
 def _cut(body: TileText, part: TilePart, given: Node, dim: int, first: Dim, end: Dim) -> str:
     if part.labels[dim] != WHOLE:
-        raise NoSchedule("it takes a piece of a dimension that is cut", part.node)
+        raise NoSchedule("a slice cannot take a piece of a dimension that is cut into tiles", part.node)
     text = body.argument(given, part.labels)
     low, high = (size.bind(body.blocks.bound) if size.constant is None else size.constant for size in (first, end))
     low_text, high_text = (size_text(size) for size in (first, end))
@@ -130,7 +130,7 @@ def _joined(body: TileText, part: TilePart) -> str:
     items: Any = part.node.args[0]
     dim = from_end(part.node, integer(part.node, 1), len(part.labels))
     if part.labels[dim] != WHOLE:
-        raise NoSchedule("it joins along a dimension that is cut", part.node)
+        raise NoSchedule("tensors cannot be joined along a dimension that is cut into tiles", part.node)
     texts = [body.argument(item, part.labels) for item in items]
     return f"torch.cat([{', '.join(texts)}], {dim + 2})"
 
@@ -144,10 +144,10 @@ def _unsqueezed(body: TileText, part: TilePart) -> str:
     text = body.argument(given, labels)
     if dim == -1:
         if rank > 2 and shape_of(given)[-2] != 1:
-            raise NoSchedule("a block of it would have more than two dimensions", part.node)
+            raise NoSchedule("a block of this tensor would have more than the two dimensions of a tile", part.node)
         return f"{text}.reshape(-1, 1)"
     if dim == -2 and rank > 2 and labels[-2] == WHOLE and shape_of(given)[-2] != 1:
-        raise NoSchedule("a block of it would have more than two dimensions", part.node)
+        raise NoSchedule("a block of this tensor would have more than the two dimensions of a tile", part.node)
     return text
 
 
@@ -164,7 +164,7 @@ def _viewed(body: TileText, part: TilePart) -> str:
     rest = part.labels[: len(out) - same]
     if same == 2 and len(set(rest)) == 1 and rest[0] != WHOLE:
         return body.argument(given, (rest[0],) * (len(dims) - 2) + part.labels[-2:])
-    raise NoSchedule("it changes the shape of a tile", part.node)
+    raise NoSchedule("a view that changes the shape of its tiles has no form over tiles yet", part.node)
 
 
 def _transposed(body: TileText, part: TilePart) -> str:
@@ -178,7 +178,7 @@ def _transposed(body: TileText, part: TilePart) -> str:
     if places == list(range(rank)):
         return body.argument(given, tuple(labels))
     if places != [*range(rank - 2), rank - 1, rank - 2]:
-        raise NoSchedule("it exchanges dimensions that no tile has", part.node)
+        raise NoSchedule("dimensions that no tile has cannot be exchanged in tiles", part.node)
     return f"{body.argument(given, tuple(labels))}.T"
 
 

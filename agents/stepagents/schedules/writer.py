@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _INDEX: Final = {"b": "i", "r": "i", "c": "j", "f": "h"}  # the names of lanes' indices
 POSITION: Final = Scalar("int64")
 _ONE: Final = Tile("fp32", (1, 1))
+_OTHER_ORDER: Final = "a load cannot follow the blocks of this tensor: they do not lie in the order of the loops"
 _BW: Final = "bw=@"  # what stands for the FLOPs per cycle of a unit until all are known
 
 
@@ -207,7 +208,7 @@ class Writer:
         for label, size in loops:
             covered = [dim for dim, own in zip(self.blocks.dims(part.node), part.labels, strict=True) if own == label]
             if covered and prod(covered, start=Dim.of(1)).bind(self.blocks.bound) != size.bind(self.blocks.bound):
-                raise NoSchedule("blocks of it do not lie in the order of the loops", part.node)
+                raise NoSchedule(_OTHER_ORDER, part.node)
         shape = [self._own_count(label, size) for label, size in loops]
         rows, columns = self.blocks.tile(part)
         tile = ", ".join(self._tile_text(size, label) for size, label in zip((rows, columns), part.matrix, strict=True))
@@ -242,7 +243,7 @@ class Writer:
         """
         own = tuple(lane for lane in self._live(readers) if lane.label == label)
         if any(self.is_uneven(other, size.bind(self.blocks.bound)) for other, size in loops):
-            raise NoSchedule("positions are counted in lanes of the same length")
+            raise NoSchedule("positions cannot be counted where the last lane has fewer blocks")
         shared = tuple(lane for lane in self._live(readers) if lane not in own)
         lane = own[0] if own else ProgramLane(label, 1)
         step = lane.count if lane.dealt else 1
@@ -340,7 +341,7 @@ class Writer:
         first = part.labels.index(label)
         last = len(part.labels) - 1 - tuple(reversed(part.labels)).index(label)
         if any(part.labels[place] != label and dims[place] != 1 for place in range(first, last)):
-            raise NoSchedule("blocks of it do not lie in the order of the loops", part.node)
+            raise NoSchedule(_OTHER_ORDER, part.node)
         factors: list[str] = []
         for place in range(last + 1, len(dims)):
             other = part.labels[place]

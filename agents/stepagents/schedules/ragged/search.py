@@ -69,7 +69,7 @@ def ragged_schedules(
         search = RaggedSearch(traced, plan, wanted)
         best = search.best(tell)
     except NoSchedule as error:
-        return refused(found, error)
+        return refused(found, error, "attention over filled caches cannot be dealt to lanes")
     found.tried = search.tried
     ordered = sorted((each for group in best.values() for each in group), key=lambda each: each.cycles)
     beside = _beside(best)

@@ -64,7 +64,7 @@ def routed_schedules(
         search = RoutedSearch(traced, plan, RoutedOptions(options.chip, options.capacity))
         best = search.best(tell)
     except NoSchedule as error:
-        return refused(found, error)
+        return refused(found, error, "experts cannot be routed")
     found.tried = search.tried
     timed = [each for group in best.values() for each in group]
     ordered = in_order(timed)
