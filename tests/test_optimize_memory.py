@@ -238,7 +238,7 @@ def test_memory_of_another_family_finds_the_same_with_fewer_candidates() -> None
     again, quickly = searched(GEMM, items)
     best = min(best_cycles(plain), best_cycles(again))
     needed = [next(spent for spent, cycles in log if cycles <= 1.05 * best) for log in (slowly, quickly)]
-    assert 2 * needed[1] <= needed[0]
+    assert needed[1] <= 0.6 * needed[0]  # what splits folds of loads, and lanes of pairs, is not taught by that family
 
 
 def test_items_hold_nothing_of_a_users_text() -> None:
