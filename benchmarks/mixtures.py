@@ -3,6 +3,8 @@
 Each expert is a SwiGLU of three products, whose weights are read once for each tile of rows. With static tiles the
 rows of an expert are filled up to tiles of so many; with dynamic ones all of them are one tile. Experts have a region
 of units each, or several share one, which takes tiles as they come (configuration time-multiplexing).
+Weights lie as ``torch.nn.Linear`` keeps them, a row for each of the inner columns, so that the tiles of a few of
+these are whole bursts.
 """
 
 from __future__ import annotations
@@ -38,14 +40,14 @@ MIXTRAL_CHOSEN: Final = 2  # experts of a row
 QWEN_CHOSEN: Final = 8
 
 
-def mixtral(batch: int) -> MixtureSizes:
+def mixtral(batch: int, columns: int = 64) -> MixtureSizes:
     """Return the sizes of a layer of Mixtral 8x7B."""
-    return MixtureSizes(batch=batch, experts=8, hidden=4096, inner=14336, columns=64)
+    return MixtureSizes(batch=batch, experts=8, hidden=4096, inner=14336, columns=columns)
 
 
-def qwen(batch: int) -> MixtureSizes:
+def qwen(batch: int, columns: int = 64) -> MixtureSizes:
     """Return the sizes of a layer of Qwen3 30B-A3B."""
-    return MixtureSizes(batch=batch, experts=128, hidden=2048, inner=768, columns=64)
+    return MixtureSizes(batch=batch, experts=128, hidden=2048, inner=768, columns=columns)
 
 
 def routing_trace(batch: int, experts: int, chosen: int, *, skew: float, seed: int) -> Trace:
@@ -91,8 +93,8 @@ def expert(number, rows, wg, wu, wd):  # [k] of ROW
     n = F // TF
     tiles, padding = to_tiles(rows)
     t0, t1, t2, t3 = step.Copy(n=4).apply(tiles)
-    g = step.LinearOffChipLoad(tensor=wg, tile=[D, TF], shape=[n], stride=[1], base=number * n).apply(t0)
-    u = step.LinearOffChipLoad(tensor=wu, tile=[D, TF], shape=[n], stride=[1], base=number * n).apply(t1)
+    g = step.LinearOffChipLoad(tensor=wg, tile=[TF, D], shape=[n], stride=[1], base=number * n).apply(t0)
+    u = step.LinearOffChipLoad(tensor=wu, tile=[TF, D], shape=[n], stride=[1], base=number * n).apply(t1)
     d = step.LinearOffChipLoad(tensor=wd, tile=[TF, D], shape=[n], stride=[1], base=number * n).apply(t2)
     x0, x1 = step.Copy().apply(step.Repeat(n=n).apply(t3))
     h = step.Map(fn=up).apply((x1, u, step.Map(fn=gate).apply((x0, g))))
@@ -123,8 +125,8 @@ def region(parts, numbers, wg, wu, wd):  # of each expert [k] of ROW
     p0, p1 = step.Copy().apply(merged)
     s0, s1, s2 = step.Copy(n=3, depth=M).apply(which)
     a0, a1, a2 = step.Copy(n=3).apply(step.Streamify().apply(step.Map(fn=numbers).apply(s0)))
-    g = step.RandomOffChipLoad(tensor=wg, tile=[D, TF]).apply(a0)
-    u = step.RandomOffChipLoad(tensor=wu, tile=[D, TF]).apply(a1)
+    g = step.RandomOffChipLoad(tensor=wg, tile=[TF, D]).apply(a0)
+    u = step.RandomOffChipLoad(tensor=wu, tile=[TF, D]).apply(a1)
     d = step.RandomOffChipLoad(tensor=wd, tile=[TF, D]).apply(a2)
     x0, x1 = step.Copy().apply(step.Repeat(n={tiles}).apply(step.Map(fn=rows_of).apply(p0)))
     h = step.Map(fn=up).apply((x1, u, step.Map(fn=gate).apply((x0, g))))
@@ -149,20 +151,20 @@ from stepcore.dims import D, F, M
 
 E, TF, R, T = {experts}, {columns}, step.any_size("R"), step.Scalar("{scalar}")
 ROW, ROWS = step.Tile("{scalar}", [1, D]), step.Tile("{scalar}", [R, D])
-UP, DOWN, INNER = step.Tile("{scalar}", [D, TF]), step.Tile("{scalar}", [TF, D]), step.Tile("{scalar}", [R, TF])
+WEIGHTS, INNER = step.Tile("{scalar}", [TF, D]), step.Tile("{scalar}", [R, TF])
 
 
-@step.fn(input=(ROWS, UP), output=INNER)
+@step.fn(input=(ROWS, WEIGHTS), output=INNER)
 def gate(input):
-    return [torch.nn.functional.silu(input[0] @ input[1])]
+    return [torch.nn.functional.silu(input[0] @ input[1].T)]
 
 
-@step.fn(input=(ROWS, UP, INNER), output=INNER)
+@step.fn(input=(ROWS, WEIGHTS, INNER), output=INNER)
 def up(input):
-    return [(input[0] @ input[1]) * input[2]]
+    return [(input[0] @ input[1].T) * input[2]]
 
 
-@step.fn(input=(INNER, DOWN), output=ROWS, init=[0])
+@step.fn(input=(INNER, WEIGHTS), output=ROWS, init=[0])
 def down(state, input):
     return [state[0] + input[0] @ input[1]]
 
@@ -180,8 +182,8 @@ def add(state, input):
 {tiling}
 
 {regions}
-def reference(x, route, wg, wu, wd):  # (M, 1, D), (M, E), (E, D, F), (E, D, F), (E, F, D)
-    inner = [torch.nn.functional.silu(x @ wg[i]) * (x @ wu[i]) @ wd[i] for i in range(E)]
+def reference(x, route, wg, wu, wd):  # (M, 1, D), (M, E), and of each (E, F, D)
+    inner = [torch.nn.functional.silu(x @ wg[i].T) * (x @ wu[i].T) @ wd[i] for i in range(E)]
     return sum(route[:, i, None, None] * inner[i] for i in range(E))
 
 
@@ -190,8 +192,8 @@ def mixture(
     x: Annotated[step.Stream, ROW, (M,)],
     route: Annotated[step.Stream, step.Multihot(T, E), (M,)],
     *,
-    wg: Annotated[step.Param, T, (F, D, E)],
-    wu: Annotated[step.Param, T, (F, D, E)],
+    wg: Annotated[step.Param, T, (D, F, E)],
+    wu: Annotated[step.Param, T, (D, F, E)],
     wd: Annotated[step.Param, T, (D, F, E)],
 ) -> Annotated[step.Stream, ROW, (M,)]:
     s0, s1 = step.Copy(depth=M).apply(route)  # s1 waits until all rows are routed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import geometric_mean
@@ -136,6 +137,19 @@ def test_experts_that_share_a_region_read_as_much_and_keep_less_on_chip() -> Non
     kept = [timed[shared].on_chip for shared in (1, 2, 4)]
     assert None not in kept and sorted(kept, key=lambda size: -(size or 0)) == kept and kept[0] != kept[2]
     assert product_share(timed[1]) < product_share(timed[2]) < product_share(timed[4])
+
+
+@pytest.mark.parametrize("tile", [0, 4])
+def test_narrow_tiles_of_weights_read_as_much_and_keep_less_on_chip(tile: int) -> None:
+    trace = routing_trace(SIZES.batch, SIZES.experts, 2, skew=0.5, seed=0)
+    timed = []
+    for columns in (16, 4):
+        checked = checked_mixture(replace(SIZES, hidden=1024, columns=columns), tile)
+        timed.append(time_program(checked, PRESETS["paper"], routes=traced(checked, trace, tile)))
+    wide, narrow = timed
+    assert wide.off_chip_bytes == narrow.off_chip_bytes
+    assert wide.on_chip is not None and narrow.on_chip is not None and narrow.on_chip < 0.5 * wide.on_chip
+    assert wide.cycles is not None and narrow.cycles is not None and narrow.cycles < 1.02 * wide.cycles
 
 
 def test_experts_share_a_region_with_static_tiles_only() -> None:

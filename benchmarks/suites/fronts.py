@@ -82,6 +82,7 @@ class Relations:
 _UNIT: Final = PRESETS["paper"].compute.bandwidth
 MIXTRAL_SKEW: Final = 0.0  # published: 4.64 million cycles with tiles of 16, which no expert of over 32 rows takes
 QWEN_SKEW: Final = 1.5  # published: tiles of 8 take 1.69 times the cycles of dynamic ones, here 1.52; 1.02 if even
+NARROW: Final = 8  # columns of weights
 PUBLISHED_8: Final = 1.69  # cycles of Qwen's tiles of 8 over those of dynamic ones
 FRONTS: Final = (
     Front(
@@ -107,6 +108,19 @@ FRONTS: Final = (
     ),
     Front(
         "Qwen-like", qwen(1024), QWEN_CHOSEN, (32, 64, 128, 256), 1.87, 64, ((QWEN_SKEW, _UNIT), (QWEN_SKEW, 4 * _UNIT))
+    ),
+    # The same with narrower tiles of weights, for static and dynamic tiles alike: as many cycles, less memory.
+    Front(
+        f"Mixtral-like, weights by {NARROW}",
+        mixtral(64, NARROW),
+        MIXTRAL_CHOSEN,
+        (8, 16, 32, 64),
+        1.33,
+        16,
+        ((MIXTRAL_SKEW, _UNIT),),
+    ),
+    Front(
+        f"Qwen-like, weights by {NARROW}", qwen(64, NARROW), QWEN_CHOSEN, (4, 8, 16, 32), 2.11, 8, ((QWEN_SKEW, _UNIT),)
     ),
 )
 SHARED: Final = (1, 2, 4, 8, 16)  # experts of a region

@@ -139,7 +139,7 @@ def _routed(x: Tensor, route: Tensor, wg: Tensor, wu: Tensor, wd: Tensor) -> Ten
     for expert in range(len(wg)):
         which = route[:, expert].nonzero().flatten()
         rows = x[which, 0]
-        inner = torch.nn.functional.silu(rows @ wg[expert]) * (rows @ wu[expert])
+        inner = torch.nn.functional.silu(rows @ wg[expert].T) * (rows @ wu[expert].T)
         result.index_add_(0, which, inner @ wd[expert])
     return result.unsqueeze(1)
 
@@ -151,8 +151,8 @@ def _mixture(name: str, sizes: MixtureSizes, chosen: int, tile: int, shared: int
         route[row, list(experts)] = 1
     data = {
         "x": _drawn(sizes.batch, sizes.hidden, dtype=torch.bfloat16).unsqueeze(1), "route": route,
-        "wg": _experts(sizes.experts, sizes.hidden, sizes.inner),
-        "wu": _experts(sizes.experts, sizes.hidden, sizes.inner),
+        "wg": _experts(sizes.experts, sizes.hidden, sizes.inner).mT.contiguous(),
+        "wu": _experts(sizes.experts, sizes.hidden, sizes.inner).mT.contiguous(),
         "wd": _experts(sizes.experts, sizes.inner, sizes.hidden),
     }  # fmt: skip
     return ValuedProgram(name, mixture_text(sizes, tile, shared), data, _routed)

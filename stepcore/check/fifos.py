@@ -8,6 +8,7 @@ from typing import Final
 
 from stepcore.check.rewriting import NoFix, inner_span
 from stepcore.findings.diagnostics import Edit
+from stepcore.frontend.elaboration import Elaboration
 from stepcore.ops.base import DEPTH
 from stepcore.text.span import Embedded, Span
 
@@ -47,6 +48,29 @@ def parameter_edit(text: str, operator: Span, name: str, value: str) -> Edit:
         before = place(call).end - 1
         return Edit(Span(before, before), f"{name}={value}")
     return Edit(Span(end, end), f", {name}={value}")
+
+
+def call_edit(el: Elaboration, operator: Span, name: str, value: str) -> Edit:
+    """Return the same for an operator of a program, wherever in its texts it is called.
+
+    Raises:
+        NoFix: it is called in none of them, or see :func:`parameter_edit`.
+    """
+    for code in {id(use.context.code): use.context.code for use in el.uses}.values():
+        inside = _inside(code, operator)
+        if inside is not None:
+            edit = parameter_edit(code.text, inside, name, value)
+            return Edit(code.span_to_outer(edit.span), edit.text)
+    raise NoFix
+
+
+def _inside(code: Embedded, span: Span) -> Span | None:
+    """Return where ``span`` of the file stands in an embedded text; None where it does not."""
+    start = code.to_inner(span.start)
+    if start is None:
+        return None
+    found = Span(start, start + span.end - span.start)
+    return found if code.span_to_outer(found) == span else None
 
 
 def _call(text: str, name: int) -> ast.Call:

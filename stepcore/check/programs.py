@@ -151,7 +151,7 @@ def _elaborated(
     try:
         uses = by_stream(el)
         for item in with_names(type_graph(el.graph, spec, TypingContext(bindings)), body.scope.outermost):
-            el.diagnostics.append(_with_swap(el, item))  # one by one: they stay where the budget ends
+            el.diagnostics.append(_with_fix(el, item, spec, bindings))  # one by one: they stay where the budget ends
         if el.loops and all(node.op is not None for node in el.graph.nodes):  # else nobody knows what leads where
             from stepcore.check.loops import loop_diagnostics  # few programs have some
 
@@ -204,12 +204,17 @@ def _reads_late(graph: Graph) -> bool:
     return False
 
 
-def _with_swap(el: Elaborator, found: Diagnostic) -> Diagnostic:
-    if about(found.code).subject is not Subject.SELECTOR:
-        return found
-    from stepcore.check.swaps import with_swap
+def _with_fix(el: Elaborator, found: Diagnostic, spec: ProgramSpec, bindings: dict[str, int]) -> Diagnostic:
+    info = about(found.code)
+    if info.subject is Subject.SELECTOR:
+        from stepcore.check.swaps import with_swap
 
-    return with_swap(el, found)
+        return with_swap(el, found)
+    if info.phase is Phase.OUTPUTS and info.subject is Subject.SHAPE:
+        from stepcore.check.promises import with_promise
+
+        return with_promise(el, found, spec, bindings)
+    return found
 
 
 _MANY_STEPS: Final = 100_000  # of the budget, which are left for what comes after this program

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from stepcore.check.copies import ExpressionPlace, FreshNames, NoFix, first_statement, literal, text_at
 from stepcore.check.depths import DepthWaiting, waits
-from stepcore.check.fifos import depth_edit
+from stepcore.check.fifos import call_edit
 from stepcore.check.rewriting import base_name, enclosed, is_pure, only_applies, operator_text, text_before
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
 from stepcore.frontend.elaborate import Elaborator
@@ -17,8 +17,9 @@ from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import Use
 from stepcore.graph.ir import Graph, Node, ProgramSpec
 from stepcore.graph.typed import TypedGraph
+from stepcore.ops.base import DEPTH
 from stepcore.sizes.dim import Dim
-from stepcore.text.span import Embedded, Span
+from stepcore.text.span import Span
 from stepcore.text.wording import counted
 from stepcore.types import Buffer
 
@@ -110,22 +111,8 @@ def _deeper(el: Elaborator, waiting: DepthWaiting) -> Fix:
     if any(name not in visible or scope.find(name) != Dim.symbol(name) for name in depth.symbols()):
         raise NoFix  # the program has another name for it, or none
     node = el.graph.nodes[producer]
-    for code in {id(use.context.code): use.context.code for use in el.uses}.values():
-        inside = _inside(code, node.op_span)
-        if inside is not None:
-            edit = depth_edit(code.text, inside, str(depth))
-            title = f"Write depth={depth}: the FIFO of {_name(el.graph, waiting.stream)} holds {_elements(depth)}"
-            return Fix(title, (Edit(code.span_to_outer(edit.span), edit.text),))
-    raise NoFix
-
-
-def _inside(code: Embedded, span: Span) -> Span | None:
-    """Return where ``span`` of the file stands in an embedded text; None where it does not."""
-    start = code.to_inner(span.start)
-    if start is None:
-        return None
-    found = Span(start, start + span.end - span.start)
-    return found if code.span_to_outer(found) == span else None
+    title = f"Write depth={depth}: the FIFO of {_name(el.graph, waiting.stream)} holds {_elements(depth)}"
+    return Fix(title, (call_edit(el, node.op_span, DEPTH.name, str(depth)),))
 
 
 def _buffer(el: Elaborator, waiting: DepthWaiting, names: FreshNames, takes_lines: bool, try_fix: TryFix) -> Fix | None:

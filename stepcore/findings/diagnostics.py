@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Final
 
 from stepcore.text.span import Span
+from stepcore.text.wording import short_words
 
 # Findings of one code that one document shows. Nobody mends more at once, and an editor would draw them all.
 LISTED: Final = 100
@@ -46,6 +47,9 @@ class Fix:
     title: str
     edits: tuple[Edit, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", short_words(self.title))
+
 
 @dataclass(frozen=True, slots=True)
 class Related:
@@ -53,6 +57,9 @@ class Related:
 
     span: Span
     message: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", short_words(self.message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,9 @@ class Diagnostic:
     fix: Fix | None = None
     unnecessary: bool = False
     program: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", short_words(self.message))
 
 
 def listed(found: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -96,6 +106,7 @@ class StepError(Exception):
     """A mistake in a STeP program that runs at once in Python: a code of :mod:`stepcore.findings.codes`, and why."""
 
     def __init__(self, code: str, message: str) -> None:
+        message = short_words(message)
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message

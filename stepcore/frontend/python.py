@@ -676,7 +676,7 @@ class _Reader:
         parts = node.slice.elts if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) else []
         match value:
             case (TypeMaker("Annotated"), TypeMaker(name), _, *sizes) if name == kind and len(parts) > 2:
-                if all(isinstance(size, Dim | int) for size in sizes):
+                if all(isinstance(size, Dim | int) and not isinstance(size, bool) for size in sizes):
                     shape = ", ".join(self.el.text(part) for part in parts[2:])
                     shape = f"({shape},)" if len(sizes) == 1 else f"({shape})"
                     written = self.el.span(parts[2]).cover(self.el.span(parts[-1]))

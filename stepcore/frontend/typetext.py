@@ -249,6 +249,8 @@ class _Parser:
     def _factor(self) -> Dim:
         token = self._take()
         match token.kind, token.text:
+            case "name", "true" | "false" | "True" | "False" as written:
+                raise _unreadable(token, f"{written} is a truth value, and a size is a symbol or an integer")
             case "name", name:
                 if not is_name(name) or name == ANY:
                     raise _unreadable(token, f"{name!r} cannot name a size")

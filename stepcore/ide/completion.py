@@ -31,6 +31,7 @@ from stepcore.ide.proposals import DECORATORS, FITS, FREE, MISFITS, REST, SPENT,
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, RuleError, TypingContext
 from stepcore.ops.calling import ONE_INPUT, value_text
 from stepcore.sizes.dim import Dim
+from stepcore.text.wording import short_words
 from stepcore.types import Multihot, StreamType, shape_text
 
 _NEAR: Final = 2000  # characters before a text in which its keyword stands
@@ -75,11 +76,11 @@ def _in_quotes(analysis: Analysis, offset: int, task: tuple[str, str] | None) ->
 
 def _completion(item: CompletionProposal, cursor: Cursor, number: int) -> Completion:
     return Completion(
-        item.label,
+        short_words(item.label),
         item.kind,
         Edit(cursor.word, item.insert or item.label),
-        item.detail,
-        item.documentation,
+        short_words(item.detail),
+        short_words(item.documentation),
         f"{item.rank}{number:05}",
         item.is_snippet,
         item.rank == SPENT,

@@ -37,6 +37,7 @@ from stepcore.ide.task_keys import DOCUMENTATION, DRAWN
 from stepcore.ide.task_tree import task_tree
 from stepcore.sizes.dim import ANY, Dim
 from stepcore.text.span import Span
+from stepcore.text.wording import short_words
 from stepcore.types import DTYPE_ALIASES, DTYPE_BYTES, Scalar
 
 if TYPE_CHECKING:
@@ -53,11 +54,11 @@ def hover(analysis: Analysis, offset: int, run: SimulateResult | None = None) ->
         text = _reference(analysis, reference, run)
         # Of M_value the reference is only M.
         span = reference.span if offset <= reference.span.end else word_at(analysis.source.text, offset)
-        return None if text is None else Hover(span, text)
+        return None if text is None else Hover(span, short_words(text))
     member = names.member_at(offset)
     if member is not None:
         text = _member(analysis, *member)
-        return None if text is None else Hover(names.parts[member[0]].outer(member[1].span), text)
+        return None if text is None else Hover(names.parts[member[0]].outer(member[1].span), short_words(text))
     return _yaml(analysis, offset) if analysis.kind in ("task", "impl") else None
 
 
@@ -287,7 +288,7 @@ def _yaml(analysis: Analysis, offset: int) -> Hover | None:
     for word, span in tree.types:
         if span.start <= offset <= span.end:
             text = _type_word(word)
-            return None if text is None else Hover(span, text)
+            return None if text is None else Hover(span, short_words(text))
     for entry in tree.entries:
         known = DRAWN if entry.owner == "size" else DOCUMENTATION
         if entry.key_span.start <= offset <= entry.key_span.end and entry.key in known:

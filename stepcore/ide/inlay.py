@@ -12,6 +12,7 @@ from stepcore.ide.hover_text import data_text, open_sizes_text
 from stepcore.ide.meaning import Seeing, seeing, streams_in
 from stepcore.ide.model import InlayHint
 from stepcore.text.span import Span
+from stepcore.text.wording import short_words
 
 _BRANCH: Final = re.compile(r", \d+\)")
 _MAX_ITEMS: Final = 3  # of a list that a hint spells out
@@ -49,7 +50,8 @@ def _hint(here: Seeing, span: Span, values: list[Value]) -> tuple[Span, str, str
             return None
         labels.setdefault(_label(here, value, streams), streams)
     label, streams = next(iter(labels.items()))
-    return span, f": {label}{' ...' if len(labels) > 1 else ''}", _tooltip(here, streams)
+    text = f": {label}{' ...' if len(labels) > 1 else ''}"
+    return span, short_words(text), short_words(_tooltip(here, streams))
 
 
 def _streams(here: Seeing, value: Value) -> list[GraphStream]:

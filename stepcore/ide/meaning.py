@@ -35,6 +35,7 @@ from stepcore.ide.units import Piece
 from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Span
+from stepcore.text.wording import short_words
 from stepcore.types import Element, Scalar, StreamType, element_text, shape_text
 
 # A list of more streams is not followed item by item, and a name of a loop is looked at in so many rounds.
@@ -109,13 +110,13 @@ class Seeing:
 
     def function_text(self, decl: FnDecl) -> str:
         """Return ``ROW -> fp32``: what an element function takes and gives."""
-        return f"{self.element_text(decl.input)} -> {self.element_text(decl.output)}"
+        return short_words(f"{self.element_text(decl.input)} -> {self.element_text(decl.output)}")
 
     def type_text(self, stream_type: StreamType | None) -> str:
         """Return ``[M, N] of ROW``, shape first, as messages write it; an unknown type says so."""
         if stream_type is None:
             return "unknown"
-        return f"{shape_text(stream_type.shape)} of {self.element_text(stream_type.element)}"
+        return short_words(f"{shape_text(stream_type.shape)} of {self.element_text(stream_type.element)}")
 
     @cached_property
     def nodes(self) -> dict[Span, Node]:

@@ -18,6 +18,7 @@ from stepcore.ide.model import Folding, Kind, Symbol
 from stepcore.ide.names.document import ROOT, Names, NameScope, NameSpace, Reference, TextPart, names_of
 from stepcore.ide.task_tree import Entry, TaskEntry, TaskTree, task_tree
 from stepcore.text.span import SourceFile, Span
+from stepcore.text.wording import short_words
 
 _OWNERS: Final = {"input": Kind.STREAM, "parameter": Kind.WEIGHT, "fn": Kind.FUNCTION, "output": Kind.OUTPUT}
 _LISTS: Final = {"inputs": "input", "parameters": "parameter", "fns": "fn", "outputs": "output"}
@@ -53,7 +54,7 @@ def _block(analysis: Analysis, names: Names, number: int) -> Iterator[Symbol]:
             yield _function(analysis, names, number, reference, scope, whole)
         elif not _is_import(table.text):
             kind, detail = _described(analysis, reference)
-            yield Symbol(item.name, kind, whole, reference.span, detail)
+            yield Symbol(item.name, kind, whole, reference.span, short_words(detail))
 
 
 def _is_import(text: str) -> bool:

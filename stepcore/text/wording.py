@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 _READABLE_BITS = 64
 _SHOWN = 60  # characters of a foreign value
+_LONGEST = 100  # characters of a word in a message
+_LONG_WORD = re.compile(rf"\w{{{_LONGEST + 1},}}")
 _COLLECTIONS: tuple[tuple[type[Collection[object]], str], ...] = (
     (list, "a list"), (tuple, "a tuple"), (set, "a set"), (frozenset, "a set"), (dict, "a dictionary"),
 )  # fmt: skip
@@ -85,6 +88,13 @@ def clipped(text: str, length: int) -> str:
         return text
     half = (length - 3) // 2
     return f"{text[:half]} … {text[-half:]}"
+
+
+def short_words(text: str) -> str:
+    """Return ``text`` with each word of more than 100 characters as its beginning and its end: a name that somebody
+    made so long would hide what is said of it.
+    """
+    return _LONG_WORD.sub(lambda word: clipped(word[0], _LONGEST), text) if len(text) > _LONGEST else text
 
 
 def anchor(title: str) -> str:

@@ -79,7 +79,9 @@ class Fields:
     def mapping(self, node: Node, schema: Schema) -> dict[str, Node] | None:
         """Read a mapping; duplicates, unknown and missing keys are reported and the rest is returned."""
         if not isinstance(node, MapNode):
-            self.wrong_kind(node, f"{schema.what} has to be a mapping with the keys {_listing(schema.required)}")
+            self.wrong_kind(
+                node, f"{schema.what} has to be a mapping with the keys {_listing(schema.required or schema.known)}"
+            )
             return None
         found: dict[str, Node] = {}
         keys: dict[str, Span] = {}
