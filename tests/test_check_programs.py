@@ -226,3 +226,21 @@ def test_outputs_without_a_name_are_numbered() -> None:
         text = (HEAD + f"    return {returned}\n").replace("):\n    return", f") -> {declared}:\n    return")
         found = [item for item in check_text(text, PATH).diagnostics if item.code in ("STEP214", "STEP215")]
         assert [item.message[: len(start)] for item, start in zip(found, expected, strict=True)] == expected
+
+
+def test_a_fix_is_tried_where_an_operator_that_could_hold_a_stream_gets_none() -> None:
+    text = """
+from typing import Annotated
+import stepcore as step
+from stepcore.dims import M
+
+def both(n, x):
+    step.Promote(b=0).apply(n)
+    return step.Zip().apply((x, x))
+
+@step.program(dims={M: 4})
+def program(x: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream, step.f32, (M,)]:
+    y = step.Identity().apply(x`
+    return both(y, x)
+"""
+    assert "STEP101" in {item.code for item in check_text(text, "file.py").diagnostics}

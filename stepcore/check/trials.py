@@ -221,7 +221,8 @@ def _held(graph: Graph | TypedGraph) -> tuple[set[int], dict[int, int]]:
     holding: set[int] = set()
     held: dict[int, int] = {}
     for node in graph.nodes:
-        if node.op_name in ("Promote", "Bufferize") and node.index not in holding:
+        # One without an operator got something else than a stream, or nothing.
+        if node.op_name in ("Promote", "Bufferize") and node.op is not None and node.index not in holding:
             passed, (source,) = [node], node.inputs
             while (next_ := readers.get(passed[-1].outputs[0])) is not None and next_.op_name in _REGROUPING:
                 passed.append(next_)
