@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stepagents.schedules.deliver import delivered
+from stepagents.schedules.deliver import checked_sizes, delivered
 from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.routed.mixture import mixture_of
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, plan_of
@@ -225,6 +225,12 @@ def test_many_experts_fit_a_chip_by_sharing_regions(source: Path) -> None:
     assert set(best) == {"static in shared regions"}
     (each,) = best["static in shared regions"]
     assert each.point.shared > 1 and each.on_chip is not None and each.on_chip <= 200_000
+
+
+def test_slices_are_run_only_where_what_tiles_read_again_fits(source: Path) -> None:
+    function, plan = planned(source, "batched", {"T": 64, "D": 2048, "E": 128, "F": 768})
+    sizes = checked_sizes(written(function, plan, MixturePoint(16, 4, 16), PAPER, [4] * 128))
+    assert {each["D"] for each in sizes} == {24} and {each["T"] for each in sizes} == {16, 64}
 
 
 def test_rows_of_experts_are_those_of_the_trace() -> None:

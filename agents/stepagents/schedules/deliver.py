@@ -82,7 +82,7 @@ def _is_little(program: Tiled, sizes: Mapping[str, int]) -> bool:
     own = dict(program.spec.defaults)
     flops = program.costs.flops * prod(sizes[name] / own[name] for name in own)
     numbers = sum(prod(size.bind(sizes) for size in port.type.shape) for port in program.spec.parameters)
-    return flops <= WHOLE_FLOPS and numbers <= WHOLE_NUMBERS
+    return flops <= WHOLE_FLOPS and program.read_again * numbers <= WHOLE_NUMBERS
 
 
 def _drawn_within(program: Tiled, sizes: Mapping[str, int]) -> Tiled:

@@ -33,7 +33,8 @@ class Tiled:
     """One program of a schedule. ``multiples`` are what each size has to be a multiple of; ``cycles`` once timed.
 
     ``least`` are the smallest sizes to verify it at, where those are not the multiples; ``bounded`` the sizes that
-    whole numbers of an input do not exceed; ``views`` tensors whose memory has other sizes.
+    whole numbers of an input do not exceed; ``views`` tensors whose memory has other sizes; ``read_again`` how often a
+    run may hold each of its tensors at most.
     """
 
     spec: ProgramSpec
@@ -46,6 +47,7 @@ class Tiled:
     least: Mapping[str, int] = field(default_factory=dict)
     bounded: Mapping[str, Dim] = field(default_factory=dict)
     views: Mapping[str, MemoryView] = field(default_factory=dict)
+    read_again: int = 1
 
     @cached_property
     def checked(self) -> Checked:

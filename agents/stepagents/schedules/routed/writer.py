@@ -82,7 +82,8 @@ class _Writing:
         divisors = {**whole, **({} if plan.cut.constant else {str(plan.cut): point.columns})}
         if self._last.constant is None:
             divisors[str(self._last)] = self._block
-        return Tiled(spec, text, costs.costs, point.text, divisors, costs.kept, least=whole)
+        again = -(-plan.rows.bind(plan.bound) // point.rows) if point.rows else 1
+        return Tiled(spec, text, costs.costs, point.text, divisors, costs.kept, least=whole, read_again=again)
 
     # -- element functions ---------------------------------------------------------------------------
 
