@@ -53,7 +53,7 @@ class Client:
             cwd=cwd,
         )
         self.received: list[dict[str, Any]] = []
-        self.answers: dict[str, Any] = {}  # to requests of the server, by method
+        self.answers: dict[str, Any] = {}  # to requests of the server, by method; functions of the parameters, too
         self.errors: list[str] = []
         self.encoding = "utf-16"
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
@@ -131,7 +131,8 @@ class Client:
             assert message is not None, f"the server ended: {self.stderr()}"
             self.received.append(message)
             if "method" in message and "id" in message:
-                self.send({"id": message["id"], "result": self.answers.get(message["method"])})
+                answer = self.answers.get(message["method"])
+                self.send({"id": message["id"], "result": answer(message["params"]) if callable(answer) else answer})
             if wanted(message):
                 return message
 

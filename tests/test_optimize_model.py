@@ -6,7 +6,6 @@ import json
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer import Typer
@@ -14,7 +13,8 @@ from typer.testing import CliRunner
 
 import fake_model_server as fake
 import stepagents.optimize.proof
-from fake_model_server import Asked, Behaviour, FakeModelServer, always, says
+from fake_model_server import Behaviour, FakeModelServer, always, says
+from optimize_replay import GEMM, ROOT, SLOW, replay
 from stepagents.cli.optimize import optimize
 from stepagents.experience.optimizations import Bottleneck, Change, OptimizationItem
 from stepagents.llm.client import Patience
@@ -29,10 +29,6 @@ from stepcore.rewrites import RewriteSubject, applied, subject_of
 from stepcore.timing.hardware import PRESETS
 from warm import Lent
 
-ROOT = Path(__file__).parents[1]
-TRANSCRIPT: dict[str, Any] = json.loads((Path(__file__).parent / "optimize_transcript.json").read_text())
-GEMM = ROOT / str(TRANSCRIPT["program"])
-SLOW = GEMM.read_text().replace("b=1)", "b=1, bw=64)")  # what computes has few FLOPs per cycle
 BODY = """\
 k, n, m = K // TK, N // TN, M // TM
 rows = step.LinearOffChipLoad(tensor=a, tile=[TM, TK], shape=[k, n, m], stride=[1, 0, k]).apply()
@@ -50,17 +46,6 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(stepagents.optimize.proof, "Pool", Lent)
     yield
-
-
-def replay(asked: Asked) -> Behaviour:
-    """Answer as the transcript does: executors by plan and temperature, the others in turn."""
-    text = asked.text
-    if "You plan how" in text:
-        return says(TRANSCRIPT["planner"]["Learned in this run" in text])
-    if "You get pairs" in text:
-        return says(TRANSCRIPT["summarizer"][0])
-    plan = next(plan for plan in TRANSCRIPT["executor"] if f"Carry out this plan: {plan}" in text)
-    return says(TRANSCRIPT["executor"][plan][asked.body["temperature"] != 0.4])
 
 
 def run(*words: str) -> tuple[int, str]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
+from fake_model_server import FakeModelServer
 from lsp_client import PUSH, Client
+from optimize_replay import SLOW, replay
 from processes import PATIENCE, alive, children, eventually
 from server_texts import GOOD, HEAD, OVERUSED
 
@@ -219,6 +223,77 @@ def test_without_trust_nothing_is_run(tmp_path: Path) -> None:
         started = command(client, "optimize", uri=uri)
         assert (started["id"], started["message"]) == (0, "this workspace is not trusted: nothing is run in it")
         assert children(client.process.pid) == []
+
+
+def asking(base_url: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what answers questions to a model as our extension does: from an endpoint."""
+
+    def answer(question: dict[str, Any]) -> dict[str, Any]:
+        body = {"model": "tiny", "messages": question["messages"], **question["options"]}
+        request = Request(
+            f"{base_url}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        with urlopen(request) as response:
+            told = json.load(response)
+        used = told["usage"]
+        text = told["choices"][0]["message"]["content"]
+        return {"text": text, "input_tokens": used["prompt_tokens"], "output_tokens": used["completion_tokens"]}
+
+    return answer
+
+
+def test_a_model_proposes_what_is_verified_and_memory_helps_the_next_search(tmp_path: Path) -> None:
+    libraries = os.pathsep.join((str(ROOT), str(ROOT / "server")))
+    env = {**os.environ, "PYTHONPATH": libraries, "STEPSMITH_STORE": str(tmp_path / "kept" / "store")}
+    with Client(env=env) as client, FakeModelServer(replay) as model:
+        client.initialize(PUSH, trusted=True, settings={**OFF, "timing.hw": "default"}, folder=tmp_path)
+        client.answers["stepsmith/model"] = asking(model.base_url)
+        uri = opened(client, tmp_path, "gemm.py", SLOW)
+        told = end(client, optimize(client, uri, proposer="llm", model="tiny", price=[1.0, 2.0], seconds=600))
+        result = told["result"]
+        kept = [each["what"] for each in result["proposals"] if each.get("kept")]
+        assert "rewritten by a model: Give the products more of the chip's compute, they rule." in kept
+        outcomes = [each["outcome"] for each in result["proposals"]]
+        assert any(outcome.startswith("not admitted: ") for outcome in outcomes)
+        assert any(outcome.startswith("not right: ") for outcome in outcomes), outcomes
+        best = next(point for point in result["points"] if point["is_best"])
+        assert "bw=32768" in best["text"] and "import os" not in best["text"]
+        answers = len(model.asked)
+        assert answers > 0 and result["spent"].startswith("tiny: ") and "$" in result["spent"]
+        assert any(params.get("spent") for params in progress(client, told["id"]))
+        assert result["learned"] > 0 and not result.get("remembered")
+
+        other = opened(client, tmp_path, "other.py", SLOW.replace("bw=64", "bw=128"))
+        result = end(client, optimize(client, other, model="tiny", proposer="search", seconds=600))["result"]
+        assert result["remembered"] > 0 and not result.get("proposals")
+        alone = end(client, optimize(client, other, seconds=600, remember=False))["result"]
+        assert not alone.get("remembered") and not alone.get("learned")
+        assert len(model.asked) == answers, "without a model, and with the search alone, nobody is asked"
+        client.shutdown()
+
+
+def test_the_budget_and_a_refusal_end_the_questions_and_keep_what_is_known(tmp_path: Path) -> None:
+    libraries = os.pathsep.join((str(ROOT), str(ROOT / "server")))
+    env = {**os.environ, "PYTHONPATH": libraries, "STEPSMITH_STORE": str(tmp_path / "kept" / "store")}
+    with Client(env=env) as client:
+        client.initialize(PUSH, trusted=True, settings={**OFF, "timing.hw": "default"}, folder=tmp_path)
+        uri = opened(client, tmp_path, "gemm.py", SLOW)
+        client.answers["stepsmith/model"] = {"text": "unused"}
+        poor = end(client, optimize(client, uri, proposer="llm", budget_tokens=100, seconds=600))["result"]
+        assert "budget of 100 tokens" in poor["unasked"] and client.requested("stepsmith/model") == 0
+        client.answers["stepsmith/model"] = {"fault": "not sent", "message": "you did not let the task be sent"}
+        refused = end(client, optimize(client, uri, proposer="llm", seconds=600))
+        assert refused["state"] == "done" and client.requested("stepsmith/model") == 1
+        result = refused["result"]
+        assert "did not let" in result["unasked"] and [point["text"] for point in result["points"]] == [SLOW]
+        client.answers["stepsmith/model"] = None
+        nobody = end(client, optimize(client, uri, proposer="llm", seconds=600))["result"]
+        assert any("offers no language model" in remark for remark in nobody["refused"])
+        wrong = end(client, optimize(client, uri, proposer="llm", price=[1.0], seconds=600))
+        assert (wrong["state"], wrong["code"]) == ("failed", "STEP907")
+        bad = command(client, "optimize", uri=uri, budget_tokens=0)
+        assert bad["id"] == 0 and "budget_tokens" in bad["message"]
+        client.shutdown()
 
 
 def test_other_editors_get_the_best_put_into_the_text_and_no_process_is_left(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const asking = new Asking(context, started, log);
   const writing = new Writing(started, orders, asking, proposals, log);
   const synthesis = new Synthesis(context.workspaceState, started, orders, asking, proposals, log);
-  const faster = new Faster(context.extensionUri, started, proposals, log);
+  const faster = new Faster(context.extensionUri, started, proposals, asking, log);
   context.subscriptions.push(orders, proposals, asking, writing, synthesis, faster);
   startWhenNeeded(context, started, interpreters);
 }

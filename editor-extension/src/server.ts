@@ -51,7 +51,9 @@ export interface FasterPoint {
  *
  * `before` is the program as it is (None: it stops). `unfinished` says why the search ended early; the same order
  * goes on from there. `refused` says what was found and is not shown. `bound` are the least cycles for what the
- * program returns, `bound_by` what rules them.
+ * program returns, `bound_by` what rules them. Of a model: its `proposals`, what they took (`spent`, in words),
+ * and why it was asked no further (`unasked`). `remembered` items of memory guided the search, `learned` were
+ * added.
  */
 export interface FasterResult {
   readonly chip: string;
@@ -63,6 +65,11 @@ export interface FasterResult {
   readonly unfinished?: "" | "stopped" | "time";
   readonly refused?: readonly string[];
   readonly problem?: string;
+  readonly proposals?: readonly ModelProposal[];
+  readonly spent?: string;
+  readonly unasked?: string;
+  readonly remembered?: number;
+  readonly learned?: number;
 }
 
 /** One step from the old program: what was done, what it brought, in words, and the cycles that it led to. */
@@ -206,6 +213,13 @@ export interface ModelMessage {
   readonly content: string;
 }
 
+/** What a model proposed for a program, and what became of it, in words; `kept`: it came onto the front. */
+export interface ModelProposal {
+  readonly what: string;
+  readonly outcome: string;
+  readonly kept?: boolean;
+}
+
 /** Parameters of the request `stepsmith/model`, which the server sends to the client. */
 export interface ModelQuestion {
   readonly kind: "model";
@@ -237,13 +251,21 @@ export type OptimizeGoal = "cycles" | "memory" | "front";
  * What whoever wants a faster program may say besides; None is left to Stepsmith.
  *
  * At most `capacity` bytes on chip (None: what the chip has), `compute` FLOPs per cycle of all units together. The
- * search goes on for `seconds` at most.
+ * search goes on for `seconds` at most. `proposer` `llm` asks a model instead of trying rewrites, `auto` asks
+ * one after them where there is a `model`, its name for results; `price` is what it costs, see
+ * `stepcore.settings.limits.read_price`, and an order takes `budget_tokens` at most. `remember`: use
+ * optimization memory, and add to it.
  */
 export interface OptimizeOptions {
   readonly goal?: OptimizeGoal;
   readonly capacity?: number;
   readonly compute?: number;
   readonly seconds?: number;
+  readonly proposer?: OptimizeProposer;
+  readonly model?: string;
+  readonly price?: readonly unknown[];
+  readonly budget_tokens?: number;
+  readonly remember?: boolean;
 }
 
 /**
@@ -257,6 +279,8 @@ export interface OptimizeOrder extends OptimizeOptions {
   readonly line?: number;
   readonly apply?: boolean;
 }
+
+export type OptimizeProposer = "search" | "llm" | "auto";
 
 /** Answer to it: the order's number, or 0 and why there is none, and the program that is meant. */
 export interface OptimizeStarted {
@@ -274,7 +298,8 @@ export interface OptimizeStop {
 /**
  * Parameters of `stepsmith/optimizing`. The last one of an order is `done`, `failed` or `cancelled`.
  *
- * While it runs `text` says what is going on; `cycles` are those of the best so far, by their bound (`ratio`).
+ * While it runs `text` says what is going on; `cycles` are those of the best so far, by their bound (`ratio`),
+ * `spent` what a model took, in words.
  * At the end `result` is what came of it, `before` the document's text that it was made for, and `message` says
  * why there is nothing.
  */
@@ -286,6 +311,7 @@ export interface OptimizingParams {
   readonly text?: string;
   readonly cycles?: number;
   readonly ratio?: number;
+  readonly spent?: string;
   readonly message?: string;
   readonly code?: string;
   readonly detail?: FailureDetail;

@@ -6,7 +6,7 @@ import { bytesOf, optionsFrom } from "../src/faster/options";
 import { HEIGHT, plotOf, WIDTH } from "../src/faster/plot";
 import { fromFaster } from "../src/faster/protocol";
 import { keptProgram } from "../src/pages/messages";
-import { bytes, endWords, pointWords, progressWords, times } from "../src/faster/words";
+import { aroundWords, bytes, endWords, pointWords, progressWords, times } from "../src/faster/words";
 import { fasterHtml } from "../src/faster/html";
 import type { FasterPoint, FasterResult, OptimizingParams } from "../src/server";
 
@@ -66,6 +66,11 @@ test("what came of a search is said in a sentence, whatever it was", () => {
   assert.equal(endWords({ chip: "default", problem: "it stops, and no depth cures it" }, undefined), "it stops, and no depth cures it");
   assert.equal(endWords({ chip: "default" }, undefined), "nothing that runs to its end was verified");
   assert.equal(progressWords({ text: "verifying 3 programs" }), "verifying 3 programs");
+  assert.equal(aroundWords({}), "");
+  assert.equal(
+    aroundWords({ spent: "tiny: 2 answers, 1,000 tokens, $0.01", unasked: "the budget is spent", remembered: 1, learned: 12 }),
+    "tiny: 2 answers, 1,000 tokens, $0.01; asked no further: the budget is spent; 1 item of memory guided the search, 12 items remembered for the next",
+  );
   assert.equal(pointWords({ ...OLD, ratio: null }), "27,502 cycles, 131 kB on chip");
   assert.deepEqual([bytes(0), bytes(999), bytes(16_000_000), times(1_827)], ["0 B", "999 B", "16 MB", "1,827x"]);
 });

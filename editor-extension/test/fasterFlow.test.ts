@@ -6,7 +6,8 @@ import * as vscode from "vscode";
 import type { Server } from "../src/client";
 import { Faster } from "../src/faster/faster";
 import type { ShownFaster } from "../src/faster/protocol";
-import type { FasterPoint, OptimizingParams } from "../src/server";
+import type { FasterPoint, ModelAnswer, ModelQuestion, OptimizingParams } from "../src/server";
+import { Asking } from "../src/writing/asking";
 import { Proposals } from "../src/writing/proposals";
 import { Panel, world } from "./support/vscode";
 
@@ -22,6 +23,8 @@ let warned: string[];
 let news: vscode.EventEmitter<OptimizingParams>;
 let clients: vscode.EventEmitter<unknown>;
 let faster: Faster;
+let kept: Map<string, unknown>;
+let answerOfModel: (question: ModelQuestion) => Promise<ModelAnswer>;
 
 beforeEach(() => {
   [ordered, warned] = [[], []];
@@ -31,6 +34,9 @@ beforeEach(() => {
     onOptimizing: news.event,
     onClientChanged: clients.event,
     ensureStarted: () => Promise.resolve(),
+    setModel: (answer: typeof answerOfModel) => {
+      answerOfModel = answer;
+    },
     client: () => ({
       sendRequest: (_type: unknown, order: (typeof ordered)[0]) => {
         ordered.push(order);
@@ -40,7 +46,14 @@ beforeEach(() => {
   } as unknown as Server;
   const warn = (text: string): void => void warned.push(text);
   const log = { info: () => undefined, warn, error: warn, show: () => undefined } as unknown as vscode.LogOutputChannel;
-  faster = new Faster(vscode.Uri.parse("file:///extension"), server, new Proposals(), log);
+  kept = new Map();
+  const globalState = {
+    get: (key: string, otherwise?: unknown) => kept.get(key) ?? otherwise,
+    update: (key: string, value: unknown) => Promise.resolve(kept.set(key, value)),
+  } as unknown as vscode.Memento;
+  const secrets = { get: () => Promise.resolve(undefined) } as unknown as vscode.SecretStorage;
+  const asking = new Asking({ secrets, globalState }, server, log);
+  faster = new Faster(vscode.Uri.parse("file:///extension"), server, new Proposals(), asking, log);
   world.files.set(URI, OLD);
   world.commands.set("vscode.diff", (...[left, right, title]: unknown[]) => world.shown.push(`${String(left)} ${String(right)} ${String(title)}`));
 });
@@ -92,6 +105,81 @@ test("what cannot be made faster is said, and no panel opens", async () => {
   await begin();
   assert.deepEqual(world.messages, ["Stepsmith: this is a script"]);
   assert.equal(Panel.current, undefined);
+});
+
+const LOCAL = { "model.baseUrl": "http://127.0.0.1:1/v1", "model.name": "tiny" };
+const FAR = { "model.baseUrl": "https://far.example/v1", "model.name": "large" };
+const QUESTION: ModelQuestion = { kind: "model", messages: [], options: { temperature: null, max_tokens: 5 } };
+
+/** What a question to the model comes to; nobody listens at the address of the local one. */
+async function asked(): Promise<string> {
+  const answer = await answerOfModel(QUESTION);
+  return "fault" in answer ? answer.message : answer.text;
+}
+
+/** What the last order says of who proposes. */
+function proposed(): unknown[] {
+  const order = ordered.at(-1)?.arguments[0] ?? {};
+  return [order.proposer, order.model, order.budget_tokens, order.price, order.remember];
+}
+
+/** Begin a further search: each has its own number. */
+function begun(id: number): Thenable<unknown> {
+  answers["stepsmith.server.optimize"] = { id, message: "", program: "expert" };
+  return begin();
+}
+
+test("a model of the settings is asked while its search runs, and nobody before and after", async () => {
+  Object.assign(world.settings, LOCAL, { "model.prices": { tiny: [1, 2] }, "faster.budgetTokens": 5_000 });
+  const nobody = "nobody is writing a program";
+  assert.equal(await asked(), nobody);
+  await begin();
+  assert.deepEqual(proposed(), ["auto", "tiny", 5_000, [1, 2], undefined]);
+  assert.notEqual(await asked(), nobody);
+  tell({ text: "planner: 3 plans", spent: "tiny: 1 answer" });
+  assert.equal(shown().words, "planner: 3 plans; tiny: 1 answer");
+  tell(DONE);
+  assert.equal(await asked(), nobody);
+  await begun(2);
+  assert.notEqual(await asked(), nobody);
+  clients.fire(undefined); // the server ends, and what it asked with it
+  assert.equal(await asked(), nobody);
+  answers["stepsmith.server.optimize"] = { id: 0, message: "it is being made faster" };
+  await begin();
+  assert.equal(await asked(), nobody);
+});
+
+test("auto asks no model that the user has to be asked about, llm asks the user at the first question", async () => {
+  Object.assign(world.settings, FAR);
+  await begin();
+  assert.deepEqual(proposed(), [undefined, undefined, undefined, undefined, undefined]);
+  assert.equal(await asked(), "nobody is writing a program");
+  tell(DONE);
+  Object.assign(world.settings, { "faster.proposer": "llm", "faster.remember": false });
+  await begun(2);
+  assert.deepEqual(proposed(), ["llm", "large", 200_000, undefined, false]);
+  assert.equal(await asked(), "you did not let the program be sent");
+  assert.match(world.messages.join(), /Send this program to large at https:\/\/far\.example\/v1\?/);
+  tell({ ...DONE, id: 2 });
+  kept.set("stepsmith.sending", { [JSON.stringify(["far.example", "large"])]: "always" });
+  Object.assign(world.settings, { "faster.proposer": "auto" });
+  await begun(3);
+  assert.deepEqual(proposed().slice(0, 2), ["auto", "large"]);
+});
+
+test("the search alone asks nobody, and llm without a model says what is missing and orders nothing", async () => {
+  Object.assign(world.settings, LOCAL, { "faster.proposer": "search" });
+  await begin();
+  assert.deepEqual(proposed().slice(0, 2), ["search", undefined]);
+  const before = ordered.length;
+  Object.assign(world.settings, { "model.name": "", "faster.proposer": "llm" });
+  await begin();
+  assert.equal(ordered.length, before);
+  assert.match(world.messages.at(-1) ?? "", /No model is named: set stepsmith\.model\.name/);
+  Object.assign(world.settings, LOCAL, { "faster.budgetTokens": "many" });
+  await begin();
+  assert.deepEqual(proposed().slice(0, 3), ["llm", "tiny", 200_000]);
+  assert.match(warned.join(), /budgetTokens has to be a whole number above 0; "many" is ignored/);
 });
 
 test("without trust nothing is ordered", async () => {

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
+from pygls.uris import to_fs_path
 
 from stepcore.chips.keys import described
 from stepcore.ide import timed
@@ -24,8 +25,8 @@ from stepcore.jobdata.choices import OrderState
 from stepcore.jobdata.faster import OptimizeOrder, OptimizeStop, OptimizingParams, Taken, TakeOrder
 from stepcore.jobdata.optimizing import OPTIMIZE, FasterResult, OptimizeProgress, OptimizeRequest
 from stepcore.jobs import Job, JobCancelled, JobError
-from stepcore.settings.data_folder import records_folder
-from stepserver.agents import AgentPools
+from stepcore.settings.data_folder import records_folder, store_path
+from stepserver.agents import AgentPools, answer_of_model
 from stepserver.convert import Converter
 from stepserver.documents import Module
 from stepserver.settings import limits_of
@@ -39,6 +40,7 @@ TOLD: Final = "stepsmith/optimizing"
 TITLE: Final = "Make it faster"
 CHANGED: Final = "the text has changed since; make it faster again, or undo the change"
 _SECONDS: Final = 60.0  # of a search, where nobody says more
+_LEDGER: Final = "answers.sqlite3"  # of paid answers, as commands call it
 _PROOF: Final = 1800.0  # of work beyond the search: the front is verified; every run has a limit of its own
 _MOST: Final = 1 << 50  # bytes, FLOPs per cycle
 _LONGEST: Final = 604_800.0  # seconds
@@ -111,9 +113,12 @@ class Optimizing:
         def progress(news: OptimizeProgress) -> None:
             loop.call_soon_threadsafe(self._hear, number, news)
 
-        isolation = _isolation(request)
+        def ask(question: Any) -> Any:
+            return asyncio.run_coroutine_threadsafe(answer_of_model(self._around.editor, question), loop).result()
+
+        isolation, seconds = _isolation(request), request.seconds + _PROOF
         job = self._pools.of(module).submit(
-            OPTIMIZE, request, seconds=request.seconds + _PROOF, on_progress=progress, isolation=isolation
+            OPTIMIZE, request, seconds=seconds, on_progress=progress, on_ask=ask, isolation=isolation
         )
         search = Optimization(module, order, request.text, job)
         search.told = OptimizingParams(number, module.uri, name, "running", "begins")
@@ -175,6 +180,13 @@ class Optimizing:
             run_memory=limits.memory,
             network=limits.network,
             records=str(_records()),
+            ledger=str(store_path().with_name(_LEDGER)),
+            store=str(store_path()) if order.remember else "",
+            workspace=to_fs_path(around.workspace.folder_of(module.uri)) or str(Path(module.path).parent),
+            proposer=order.proposer,
+            model=order.model,
+            price=order.price,
+            budget_tokens=order.budget_tokens,
         )
 
     def _hear(self, number: int, news: OptimizeProgress) -> None:
@@ -184,6 +196,8 @@ class Optimizing:
         told = replace(search.told, text=news.text)
         if news.cycles is not None:
             told = replace(told, cycles=news.cycles, ratio=news.ratio)
+        if news.spent is not None:
+            told = replace(told, spent=news.spent)
         search.told = told
         self._show(search)
 
@@ -248,7 +262,8 @@ def lens_title(news: OptimizingParams | None) -> str:
 
 def _unusable(order: OptimizeOrder) -> str:
     """Return what is wrong with the numbers of an order; "" where nothing is."""
-    for name, value in (("capacity", order.capacity), ("compute", order.compute)):
+    amounts = (("capacity", order.capacity), ("compute", order.compute), ("budget_tokens", order.budget_tokens))
+    for name, value in amounts:
         if value is not None and not 1 <= value <= _MOST:
             return f"{name} has to lie between 1 and 2**50"
     if order.seconds is not None and not 0 < order.seconds <= _LONGEST:
@@ -269,4 +284,5 @@ def _records() -> Path:
 def _isolation(request: OptimizeRequest) -> Isolation:
     """Return what the worker may do: start the workers that time and verify, each kept away from more than it needs."""
     inner = isolation_for(Path(request.path), network=request.network)
-    return Isolation("user", tuple(sorted({*inner.folders, request.records})), inner.network)
+    kept = {str(Path(file).parent) for file in (request.records, request.ledger, request.store) if file}
+    return Isolation("user", tuple(sorted({*inner.folders, request.records, *kept})), inner.network)

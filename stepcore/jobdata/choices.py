@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 AffineRule: TypeAlias = Literal["strict", "paper"]
 TimingEngine: TypeAlias = Literal["exact", "fluid"]
 OptimizeGoal: TypeAlias = Literal["cycles", "memory", "front"]
+OptimizeProposer: TypeAlias = Literal["search", "llm", "auto"]
 Emit: TypeAlias = Literal["auto", "python", "task", "tiled"]
 ProgramForm: TypeAlias = Literal["scalar", "tiled"]
 SUFFIXES: Final[Mapping[Emit, str]] = {  # of files written for a function

@@ -41,7 +41,8 @@ class OptimizeStop(Record):
 class OptimizingParams(Record):
     """Parameters of ``stepsmith/optimizing``. The last one of an order is ``done``, ``failed`` or ``cancelled``.
 
-    While it runs ``text`` says what is going on; ``cycles`` are those of the best so far, by their bound (``ratio``).
+    While it runs ``text`` says what is going on; ``cycles`` are those of the best so far, by their bound (``ratio``),
+    ``spent`` what a model took, in words.
     At the end ``result`` is what came of it, ``before`` the document's text that it was made for, and ``message`` says
     why there is nothing.
     """
@@ -53,6 +54,7 @@ class OptimizingParams(Record):
     text: str | None = None
     cycles: int | None = None
     ratio: float | None = None
+    spent: str | None = None
     message: str | None = None
     code: str | None = None
     detail: FailureDetail | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from stepcore.jobdata.choices import AffineRule, OptimizeGoal
+from stepcore.jobdata.choices import AffineRule, OptimizeGoal, OptimizeProposer
 from stepcore.jobdata.kinds import JobKind
 from stepcore.jobdata.timing import EditRow
 from stepcore.records import Record
@@ -103,13 +103,21 @@ class OptimizeOptions(Record, kw_only=True):
     """What whoever wants a faster program may say besides; None is left to Stepsmith.
 
     At most ``capacity`` bytes on chip (None: what the chip has), ``compute`` FLOPs per cycle of all units together. The
-    search goes on for ``seconds`` at most.
+    search goes on for ``seconds`` at most. ``proposer`` ``llm`` asks a model instead of trying rewrites, ``auto`` asks
+    one after them where there is a ``model``, its name for results; ``price`` is what it costs, see
+    :func:`stepcore.settings.limits.read_price`, and an order takes ``budget_tokens`` at most. ``remember``: use
+    optimization memory, and add to it.
     """
 
     goal: OptimizeGoal = "cycles"
     capacity: int | None = None
     compute: int | None = None
     seconds: float | None = None
+    proposer: OptimizeProposer = "auto"
+    model: str | None = None
+    price: tuple[Any, ...] | None = None
+    budget_tokens: int | None = None
+    remember: bool = True
 
 
 class OptimizeRequest(TrialSubject, kw_only=True):
@@ -117,7 +125,8 @@ class OptimizeRequest(TrialSubject, kw_only=True):
 
     ``compute`` 0 is what Stepsmith takes by itself. A verification may take ``run_seconds`` and ``run_memory`` MiB;
     ``network`` is for the user's functions. What the search works out is kept in the folder ``records``, from where the
-    same order goes on.
+    same order goes on; answers of a model in the file ``ledger``. ``store`` is the file of the experience of a
+    ``workspace`` ("": no memory is used).
     """
 
     text: str
@@ -127,14 +136,33 @@ class OptimizeRequest(TrialSubject, kw_only=True):
     run_memory: int
     network: bool
     records: str
+    ledger: str
+    store: str = ""
+    workspace: str = ""
+    proposer: OptimizeProposer = "auto"
+    model: str | None = None
+    price: tuple[Any, ...] | None = None
+    budget_tokens: int | None = None
 
 
 class OptimizeProgress(Record):
-    """How far a search is: a line, and the cycles of the best so far, which is not verified yet, by their bound."""
+    """How far a search is: a line, and the cycles of the best so far, which is not verified yet, by their bound.
+
+    ``spent`` is what a model took so far, in words.
+    """
 
     text: str
     cycles: int | None = None
     ratio: float | None = None
+    spent: str | None = None
+
+
+class ModelProposal(Record):
+    """What a model proposed for a program, and what became of it, in words; ``kept``: it came onto the front."""
+
+    what: str
+    outcome: str
+    kept: bool = False
 
 
 class FasterStep(Record):
@@ -165,7 +193,9 @@ class FasterResult(Record):
 
     ``before`` is the program as it is (None: it stops). ``unfinished`` says why the search ended early; the same order
     goes on from there. ``refused`` says what was found and is not shown. ``bound`` are the least cycles for what the
-    program returns, ``bound_by`` what rules them.
+    program returns, ``bound_by`` what rules them. Of a model: its ``proposals``, what they took (``spent``, in words),
+    and why it was asked no further (``unasked``). ``remembered`` items of memory guided the search, ``learned`` were
+    added.
     """
 
     chip: str
@@ -177,6 +207,11 @@ class FasterResult(Record):
     unfinished: Literal["", "stopped", "time"] = ""
     refused: tuple[str, ...] = ()
     problem: str = ""
+    proposals: tuple[ModelProposal, ...] = ()
+    spent: str = ""
+    unasked: str = ""
+    remembered: int = 0
+    learned: int = 0
 
 
 SITES: Final = JobKind("sites", SitesRequest, type(None), SitesResult)

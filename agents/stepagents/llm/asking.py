@@ -14,7 +14,8 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
-from stepagents.llm.faults import FATAL, Fault
+from stepagents.llm.budget import Purse, SpendingBudget
+from stepagents.llm.faults import FATAL, MAYBE_PAID, Fault
 from stepagents.llm.providers import Price
 from stepagents.llm.reading import MAX_TEXT
 from stepagents.llm.transport import CompletionOptions, FaultError, Message, ModelCompletion, estimated_tokens
@@ -32,7 +33,7 @@ class AskingTransport:
     """Asks whoever owns the job. ``ask`` blocks, and may be called by several threads at once.
 
     Owners know no roles for instructions, which are merged into the first question. ``price`` is what the owner's user
-    says that its model costs, None where nobody said so.
+    says that its model costs, None where nobody said so; ``purse`` keeps a budget.
     """
 
     structured: Final = False
@@ -40,7 +41,7 @@ class AskingTransport:
 
     def __init__(
         self, ask: Ask, name: str = "editor", *, timeout: float = _PATIENCE, at_once: int = 4, context: int = _CONTEXT,
-        price: Price | None = None,
+        price: Price | None = None, purse: Purse | None = None,
     ) -> None:  # fmt: skip
         self._ask = ask
         self._name = name
@@ -48,6 +49,7 @@ class AskingTransport:
         self._slots = asyncio.Semaphore(at_once)
         self._context = context
         self._price = price
+        self._purse = purse or Purse(SpendingBudget(), price)
         self._fatal: FaultError | None = None
 
     @property
@@ -66,23 +68,32 @@ class AskingTransport:
         async with self._slots:
             if self._fatal is not None:
                 raise self._fatal
-            start = perf_counter()
+            reservation = await self._purse.reserve(messages, options.output_tokens)
+            completion, is_billed, start = None, True, perf_counter()
             try:
-                async with asyncio.timeout(self._timeout):
-                    answer = await _in_thread(self._ask, question)
-            except TimeoutError:
-                raise FaultError(Fault.TIMEOUT, f"the editor did not answer within {self._timeout:g} s") from None
-            except JobCancelled:
-                raise FaultError(Fault.OTHER, "the job was cancelled") from None
-            except JobError as error:
-                raise FaultError(Fault.OTHER, error.message) from None
+                answer = await self._answer(question)
+                completion = self._priced(_completion(answer, messages, perf_counter() - start))
+                return completion
+            except FaultError as error:
+                self._fatal = error if error.fault in FATAL else None
+                is_billed = error.fault in MAYBE_PAID
+                if error.completion is not None:
+                    completion = error.completion = self._priced(error.completion)
+                raise
+            finally:
+                used = None if completion is None else (completion.input_tokens, completion.output_tokens)
+                await self._purse.settle(reservation, used or (None if is_billed else (0, 0)), messages)
+
+    async def _answer(self, question: dict[str, Any]) -> Any:
         try:
-            return self._priced(_completion(answer, messages, perf_counter() - start))
-        except FaultError as error:
-            self._fatal = error if error.fault in FATAL else None
-            if error.completion is not None:
-                error.completion = self._priced(error.completion)
-            raise
+            async with asyncio.timeout(self._timeout):
+                return await _in_thread(self._ask, question)
+        except TimeoutError:
+            raise FaultError(Fault.TIMEOUT, f"the editor did not answer within {self._timeout:g} s") from None
+        except JobCancelled:
+            raise FaultError(Fault.OTHER, "the job was cancelled") from None
+        except JobError as error:
+            raise FaultError(Fault.OTHER, error.message) from None
 
     def _priced(self, completion: ModelCompletion) -> ModelCompletion:
         price = self._price

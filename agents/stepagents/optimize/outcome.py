@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.candidates import FasterText, OptimizeStep
-from stepcore.jobdata.optimizing import Figures
+from stepcore.jobdata.optimizing import Figures, ModelProposal
 from stepcore.records import Record
 
 Ended: TypeAlias = Literal["", "stopped", "time"]
@@ -18,7 +18,7 @@ class Optimized(Record):
 
     ``front`` was verified, all of it. ``problem`` says why there is nothing; ``refused`` what was found and not shown,
     because it did not verify. ``ended`` is why the search ended early, ``tried`` how many texts it tried, ``learned``
-    what is worth to be remembered.
+    what is worth to be remembered, ``proposals`` what a model proposed.
     """
 
     path: str
@@ -36,6 +36,7 @@ class Optimized(Record):
     ended: Ended = ""
     refused: Sequence[str] = ()
     learned: Sequence[OptimizationItem] = ()
+    proposals: Sequence[ModelProposal] = ()
     problem: str = ""
     interrupted: bool = False
 

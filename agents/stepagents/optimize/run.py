@@ -73,7 +73,8 @@ def optimized(
     began = monotonic()
 
     def is_over() -> bool:
-        return watch.is_stopped() or (watch.seconds is not None and monotonic() - began > watch.seconds)
+        asked = 0.0 if advice is None else advice.asker.first_wait  # its user may be reading what is to be sent
+        return watch.is_stopped() or (watch.seconds is not None and monotonic() - began - asked > watch.seconds)
 
     empty = Optimized(subject.path, subject.name, target.chip.name, subject.text)
     first = judges.begin()
@@ -116,6 +117,7 @@ def optimized(
         ended=ended,
         refused=refused,
         learned=learned,
+        proposals=tuple(search.proposals.values()) if isinstance(search, ModelSearch) else (),
         interrupted=watch.is_stopped(),
         problem="" if best is not None else "nothing that runs to its end was verified",
     )

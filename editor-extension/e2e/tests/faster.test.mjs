@@ -1,6 +1,7 @@
 // *Make it faster*: from the line above a program to verified points, a difference, one click, and undo.
 import assert from "node:assert/strict";
 import { cpSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -113,6 +114,52 @@ test("the light bulb begins one, which goes on from what is known; stopping keep
   await ended();
   assert.match(await words(), /^[\d,]+ cycles, [\d.]+x of the bound/);
   assert.deepEqual(await frame.evaluate(() => document.querySelectorAll("body [style]").length), 0);
+});
+
+/** A model that plans three times, tries the rewrites in turn, and once writes what is no program. */
+let questions = 0;
+const model = createServer((request, response) => {
+  const told = [];
+  request.on("data", (part) => told.push(part));
+  request.on("end", () => {
+    const text = Buffer.concat(told).toString();
+    questions += 1;
+    const plans = JSON.stringify({ plans: ["Take larger tiles.", "Give products more compute.", "Read ahead <img src=x>."] });
+    const strategies = JSON.stringify({ strategies: ["Larger tiles read less."] });
+    const attempt = questions === 2 ? "import os" : JSON.stringify({ rewrites: [questions % 6] });
+    const content = text.includes("You plan how") ? plans : text.includes("You get pairs") ? strategies : attempt;
+    response.setHeader("content-type", "application/json");
+    const usage = { prompt_tokens: 900, completion_tokens: 100 };
+    response.end(JSON.stringify({ model: "tiny", choices: [{ message: { role: "assistant", content } }], usage }));
+  });
+});
+
+test("a model of the settings proposes; what it proposed, what became of it and what it took is told", async () => {
+  const { editor, workbench } = parts;
+  await new Promise((done) => model.listen(0, "127.0.0.1", done));
+  editor.configureMachine({
+    "stepsmith.model.baseUrl": `http://127.0.0.1:${model.address().port}/v1`,
+    "stepsmith.model.name": "tiny",
+    "stepsmith.model.prices": { tiny: [2.5, 10] },
+  });
+  editor.configure({ ...SETTINGS, "stepsmith.faster.proposer": "llm" });
+  const frame = await page();
+  const proposals = frame.locator("#proposals tbody tr");
+  await bringAbout(proposals.first(), async (wait) => {
+    await frame.locator("#again").click(wait);
+    await ended();
+  });
+  assert.ok(questions >= 4);
+  const outcomes = await proposals.allInnerTexts();
+  assert.ok(outcomes.some((text) => /not admitted: /.test(text)), outcomes.join());
+  assert.ok(outcomes.some((text) => /[\d,]+ cycles/.test(text)), outcomes.join());
+  assert.match(await frame.locator("#around").innerText(), /^tiny: \d+ answers, [\d,]+ tokens, \$\d/);
+  assert.equal(await frame.locator("#proposals img").count(), 0);
+  await frame.locator("#around").scrollIntoViewIfNeeded();
+  await workbench.settled();
+  await workbench.bothThemes("faster-model");
+  model.closeAllConnections();
+  model.close();
 });
 
 test("a file without programs says why nothing is made faster", async () => {

@@ -9,7 +9,9 @@ import { offerPython } from "../missing";
 import type { OptimizeOrder, OptimizeStarted, OptimizeStop, Taken, TakeOrder } from "../server";
 import { choiceSetting, textSetting } from "../settings";
 import { mayRunCode } from "../trust";
+import type { Asking } from "../writing/asking";
 import type { Proposals } from "../writing/proposals";
+import { adviceFor, Questions } from "./advice";
 import { FasterModel, pointsOf, presentIn } from "./model";
 import { GOALS, optionsFrom } from "./options";
 import { FasterPanel } from "./panel";
@@ -24,13 +26,16 @@ export class Faster implements vscode.Disposable {
   private readonly model = new FasterModel();
   private readonly subscriptions: { dispose(): unknown }[];
   private readonly panel: FasterPanel;
+  private readonly questions: Questions;
 
   constructor(
     extension: vscode.Uri,
     private readonly server: Asked,
     private readonly proposals: Proposals,
+    private readonly asking: Asking,
     private readonly log: vscode.LogOutputChannel,
   ) {
+    this.questions = new Questions(asking);
     this.panel = new FasterPanel(
       extension,
       this.model,
@@ -45,14 +50,19 @@ export class Faster implements vscode.Disposable {
     this.subscriptions = [
       this.model,
       this.panel,
+      this.questions,
       server.onOptimizing((news) => {
         this.model.update(news, openText(news.uri) ?? "");
+        if (news.state !== "running") {
+          this.questions.end(news.id);
+        }
         if (NO_PYTORCH.has(news.code ?? "")) {
           void offerPython("Making programs faster", news.detail?.action);
         }
       }),
       server.onClientChanged((client) => {
         if (client === undefined) {
+          this.questions.dispose();
           this.model.serverLost("the language server ended; search on, what it found is known");
         }
       }),
@@ -88,6 +98,10 @@ export class Faster implements vscode.Disposable {
     if (!(await mayRunCode("optimize"))) {
       return;
     }
+    const advice = await adviceFor(uri, this.asking, (text) => this.log.warn(text));
+    if (advice === undefined) {
+      return;
+    }
     await vscode.workspace.openTextDocument(uri); // the server knows open documents only
     await this.server.ensureStarted();
     const order: OptimizeOrder = {
@@ -95,13 +109,22 @@ export class Faster implements vscode.Disposable {
       ...(program === undefined ? {} : { program }),
       ...(line === undefined ? {} : { line }),
       ...this.options(uri),
+      ...advice.options,
     };
+    await this.questions.during(advice.model, () => this.begun(uri, order));
+  }
+
+  /** Begin a search; returns its number, 0 where there is none, which is said, or where it has ended already. */
+  private async begun(uri: vscode.Uri, order: OptimizeOrder): Promise<number> {
     const answer = await this.execute<OptimizeStarted>("stepsmith.server.optimize", order);
     if (answer === undefined || answer.id === 0) {
       void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
-      return;
+      return 0;
     }
-    this.panel.show(uri, answer.program ?? program ?? "");
+    const program = answer.program ?? order.program ?? "";
+    this.panel.show(uri, program);
+    const known = this.model.of(uri.toString(), program)?.news;
+    return known?.id === answer.id && known.state !== "running" ? 0 : answer.id;
   }
 
   private options(uri: vscode.Uri): ReturnType<typeof optionsFrom>["options"] {

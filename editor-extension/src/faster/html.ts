@@ -26,6 +26,10 @@ ${button("take", "Put this program into the file (T); undo takes it back", "Take
 <thead><tr><th scope="col"></th><th scope="col">What was done</th><th scope="col">What it brought</th><th scope="col">Cycles</th></tr></thead>
 <tbody></tbody>
 </table>
+<details id="model" hidden><summary>What the model proposed</summary>
+<table id="proposals"><thead><tr><th scope="col"></th><th scope="col">Proposal</th><th scope="col">What became of it</th></tr></thead><tbody></tbody></table>
+</details>
+<p id="around"></p>
 <ul id="refused" aria-label="Found, and not shown above"></ul>
 </section>
 </main>`;

@@ -31,9 +31,20 @@ export function pointWords(point: ShownPoint): string {
 }
 
 /** What a search that goes on is doing, with the best so far. */
-export function progressWords(news: Pick<OptimizingParams, "text" | "cycles" | "ratio">): string {
+export function progressWords(news: Pick<OptimizingParams, "text" | "cycles" | "ratio" | "spent">): string {
   const best = news.cycles === undefined ? "" : `best so far ${[`${count(news.cycles)} cycles`, ofBound(news.ratio)].filter(Boolean).join(", ")} (not verified yet)`;
-  return [best, news.text ?? ""].filter(Boolean).join(": ");
+  return [[best, news.text ?? ""].filter(Boolean).join(": "), news.spent ?? ""].filter(Boolean).join("; ");
+}
+
+/** What a model took, why it was asked no further, and what memory gave and got; nothing where none of it was there. */
+export function aroundWords({ spent, unasked, remembered, learned }: Pick<FasterResult, "spent" | "unasked" | "remembered" | "learned">): string {
+  const items = (number: number): string => (number === 1 ? "1 item" : `${count(number)} items`);
+  const memory = [
+    (remembered ?? 0) > 0 ? `${items(remembered ?? 0)} of memory guided the search` : "",
+    (learned ?? 0) > 0 ? `${items(learned ?? 0)} remembered for the next` : "",
+  ].filter(Boolean);
+  const stopped = (unasked ?? "") === "" ? "" : `asked no further: ${unasked ?? ""}`;
+  return [spent ?? "", stopped, memory.join(", ")].filter(Boolean).join("; ");
 }
 
 /** What came of a search, in a sentence; `best` is what it was for. */

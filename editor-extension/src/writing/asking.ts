@@ -4,16 +4,17 @@ import * as vscode from "vscode";
 import type { Server } from "../client";
 import { registerAll } from "../errors";
 import { AnswerDocuments, ModelOrder } from "./answers";
-import { Consent } from "./consent";
+import { Consent, type Subject } from "./consent";
 import { Models, type Target } from "./models";
 import type { ModelAnswer, ModelQuestion } from "../server";
 
 const NOBODY: ModelAnswer = { fault: "other", message: "nobody is writing a program" };
-const NOT_SENT: ModelAnswer = { fault: "not sent", message: "you did not let the task be sent" };
+const notSent = (subject: Subject): ModelAnswer => ({ fault: "not sent", message: `you did not let the ${subject} be sent` });
 
 /** An order whose questions a model answers, until it is cancelled. */
 interface Open {
   readonly target: Target;
+  readonly subject: Subject;
   /** What the user says at the first question, for all of the order. */
   maySend?: Promise<boolean>;
   token?: vscode.CancellationToken;
@@ -75,15 +76,22 @@ export class Asking implements vscode.Disposable {
     return undefined;
   }
 
+  /** The model that the settings name, where it may be asked without asking the user; nothing is said where it may not. */
+  async settled(): Promise<Target | undefined> {
+    const target = await this.models.named();
+    return target !== undefined && (target.isLocal || this.consent.isGiven(target)) ? target : undefined;
+  }
+
   /** Let a model answer, or nobody, while `order` runs, which gets what hears of the token that cancels it. */
   async during<T>(
     target: Target | undefined,
     order: (begins: (token: vscode.CancellationToken) => void) => Thenable<T>,
+    subject: Subject = "task",
   ): Promise<T> {
     if (target === undefined) {
       return order(() => undefined);
     }
-    const open: Open = { target };
+    const open: Open = { target, subject };
     this.open.add(open);
     try {
       return await order((token) => {
@@ -100,10 +108,10 @@ export class Asking implements vscode.Disposable {
     if (open?.token === undefined) {
       return NOBODY;
     }
-    const { target, token } = open;
-    open.maySend ??= target.isLocal ? Promise.resolve(true) : this.consent.maySend(target, question);
+    const { target, subject, token } = open;
+    open.maySend ??= target.isLocal ? Promise.resolve(true) : this.consent.maySend(target, question, subject);
     if (!(await open.maySend) || token.isCancellationRequested) {
-      return NOT_SENT;
+      return notSent(subject);
     }
     return target.answer(question, token);
   }

@@ -21,6 +21,14 @@ export interface Receiver {
   readonly model: string;
 }
 
+/** What is sent. */
+export type Subject = "task" | "program";
+
+const SENT: Readonly<Record<Subject, string>> = {
+  task: "The text of the task, its functions and reference included, leaves this machine, and so do examples from earlier successes and what the checker says of each answer, until this program is written.",
+  program: "The text of the program, its functions included, leaves this machine, and so do its profile, what earlier searches learned and programs that the search tries, until this search ends.",
+};
+
 type Kept = Readonly<Record<string, "always" | "never" | undefined>>;
 
 export class Consent {
@@ -47,8 +55,14 @@ export class Consent {
     return answer !== again;
   }
 
+  /** Whether that was answered with yes for this model and host, and nothing forbids it. */
+  isGiven(receiver: Receiver): boolean {
+    const kept = this.kept();
+    return !isForbidden() && kept[neverKey(receiver)] !== "never" && kept[alwaysKey(receiver)] === "always";
+  }
+
   /** Ask whether a question may be sent, unless that was answered for this model and host. */
-  async maySend(receiver: Receiver, question: ModelQuestion): Promise<boolean> {
+  async maySend(receiver: Receiver, question: ModelQuestion, subject: Subject = "task"): Promise<boolean> {
     if (isForbidden() || this.kept()[neverKey(receiver)] === "never") {
       return false;
     }
@@ -57,8 +71,8 @@ export class Consent {
     }
     await this.tellOfOldSetting();
     const [once, always, never, show] = ["Send Once", `Always to ${receiver.host}`, `Never to ${receiver.host}`, "Show What Is Sent"];
-    const text = `Send this task to ${receiver.label}?`;
-    const detail = `The text of the task, its functions and reference included, leaves this machine, and so do examples from earlier successes and what the checker says of each answer, until this program is written. "Always" holds for the model ${receiver.model} at ${receiver.host} alone.`;
+    const text = `Send this ${subject} to ${receiver.label}?`;
+    const detail = `${SENT[subject]} "Always" holds for the model ${receiver.model} at ${receiver.host} alone.`;
     let answer = await vscode.window.showWarningMessage(text, { modal: true, detail }, once, always, never, show);
     while (answer === show) {
       await showRequest(receiver, question);

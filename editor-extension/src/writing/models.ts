@@ -32,6 +32,13 @@ export class Models {
     return baseUrl === "" ? this.editorModel(name) : this.endpoint(baseUrl, name);
   }
 
+  /** The same where the settings name one, and not merely leave it to the editor; undefined where there is none. */
+  async named(): Promise<Target | undefined> {
+    const isNamed = ["model.baseUrl", "model.name"].some((name) => textSetting(name).value !== "");
+    const target = isNamed ? await this.target() : undefined;
+    return typeof target === "string" ? undefined : target;
+  }
+
   /** Ask for the key of an endpoint, keep it in the editor's secret storage, and tell whether one was given. */
   async setKey(baseUrl = textSetting("model.baseUrl").value): Promise<boolean> {
     if (baseUrl === "") {

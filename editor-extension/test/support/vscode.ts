@@ -228,6 +228,13 @@ export class Progress {
   }
 }
 
+/** What an order that nobody shows progress of is cancelled by. */
+export class CancellationTokenSource extends Progress {
+  dispose(): void {
+    this.texts.length = 0;
+  }
+}
+
 interface Item {
   readonly label: string;
 }

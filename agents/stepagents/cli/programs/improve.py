@@ -14,7 +14,6 @@ from stepagents.cli.experience import ExperienceKind
 from stepagents.cli.improve_view import concluded, going_on
 from stepagents.cli.programs.orders import ProgramOrder, ProgramOrders, TargetWish
 from stepagents.cli.programs.search import ProgramSearch
-from stepagents.cli.remembering import OptimizationMemory
 from stepagents.cli.session import interruptible
 from stepagents.executors.executor import Executor
 from stepagents.experience.database import StoreError
@@ -22,6 +21,7 @@ from stepagents.experience.journal import Journal, RunStart
 from stepagents.experience.store import Store
 from stepagents.improve import Ended
 from stepagents.optimize.outcome import brought
+from stepagents.optimize.remembering import OptimizationMemory
 from stepagents.optimize.rounds import ProgramRounds, ProgramStanding, Turn
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain, console
 from stepcore.records import Record
@@ -78,7 +78,7 @@ def improve_programs(
             runs = Journal.runs(store, fingerprint)
             nothing = RunStart((), ())
             journal, resumed = Journal.going_on(store, runs, fingerprint, lambda: nothing, new=request.new)
-            memory = OptimizationMemory(store)
+            memory = OptimizationMemory(store, complain)
             search = ProgramSearch(stop, memory, timers, request.seconds, request.candidates)
             turns = _Turns(orders, journal.number, search)
             standings = [ProgramStanding(str(order.path), order.name, order.text) for order in orders.values()]

@@ -12,7 +12,6 @@ import typer
 from stepagents.cli.asking import asker as user_asker
 from stepagents.cli.session import ProposerChoice, endpoint_of
 from stepagents.optimize.model.asker import Heard, ModelAsker
-from stepagents.spending import spending
 from stepcore.cli.terminal import complain
 from stepcore.jobs import proposers
 from stepcore.records import Record
@@ -126,7 +125,6 @@ def _heard(heard: Heard) -> None:
 
 
 def _tell(asker: ModelAsker) -> None:
-    took = spending(asker.tokens, asker.cost, is_counted=asker.counted)
-    complain(clean(f"{one_line(asker.name)}: {counted(asker.answers, 'answer')}, {took}"))
+    complain(clean(f"{one_line(asker.name)}: {counted(asker.answers, 'answer')}, {asker.spent}"))
     if asker.problem:
         complain(clean(f"the model was asked no further: {one_line(asker.problem)}"))

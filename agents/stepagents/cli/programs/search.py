@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from stepagents.cli.programs.orders import ProgramOrder
 from stepagents.cli.programs.view import watching
-from stepagents.cli.remembering import OptimizationMemory
 from stepagents.executors.executor import Executor
 from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.outcome import Optimized
+from stepagents.optimize.remembering import OptimizationMemory
 from stepcore.cli.terminal import complain
 from stepcore.settings.limits import Wishes, in_force, user_wishes
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Final
 
 from stepagents.llm.answering import Answering
@@ -13,6 +14,7 @@ from stepagents.llm.background import LoopThread
 from stepagents.llm.faults import FATAL, Fault
 from stepagents.llm.ledger import StoredAnswer
 from stepagents.llm.transport import FaultError, Message
+from stepagents.spending import spending
 from stepcore.records import Record
 
 TEMPERATURES: Final = (0.4, 0.7, 1.0)
@@ -52,6 +54,7 @@ class ModelAsker:
     tokens: int = field(default=0, init=False)
     cost: float | None = field(default=0.0, init=False)
     counted: bool = field(default=True, init=False)
+    first_wait: float = field(default=0.0, init=False)  # seconds of the first answers, in which a user may be asked
     _loop: LoopThread | None = field(default=None, init=False)
 
     def __enter__(self) -> ModelAsker:
@@ -67,6 +70,11 @@ class ModelAsker:
         """Provider and model."""
         return self.answering.transport.name
 
+    @property
+    def spent(self) -> str:
+        """What all answers took, in words."""
+        return spending(self.tokens, self.cost, is_counted=self.counted)
+
     def ask(self, questions: Sequence[Question]) -> list[str]:
         """Return the answers in the order of the questions; an empty text where none came.
 
@@ -77,12 +85,14 @@ class ModelAsker:
             return [""] * len(questions)
         if self._loop is None:
             self._loop = LoopThread("stepsmith-model")
+        began = monotonic()
         future = self._loop.start(self._all(questions))
         while not wait([future], _POLL).done:
             if self.is_stopped():
                 future.cancel()
                 return [""] * len(questions)
         found = future.result()
+        self.first_wait = self.first_wait or monotonic() - began
         return [self._counted(question, each) for question, each in zip(questions, found, strict=True)]
 
     async def _all(self, questions: Sequence[Question]) -> list[StoredAnswer | FaultError]:

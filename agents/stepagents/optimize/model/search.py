@@ -31,7 +31,9 @@ from stepagents.optimize.prior import fitting
 from stepagents.optimize.search import Search
 from stepagents.optimize.trials import LookedAt
 from stepcore.findings.diagnostics import apply_edits
+from stepcore.jobdata.optimizing import ModelProposal
 from stepcore.rewrites import RewriteSubject
+from stepcore.text.wording import clipped, one_line
 
 PLANS: Final = 3
 ATTEMPTS: Final = 2
@@ -39,6 +41,8 @@ _BEAM: Final = 2
 _ROUNDS: Final = 3
 _PAIRS: Final = 4  # that the summarizer gets of a round, half of them fast-slow ones
 _SEGMENT: Final = 2_000  # characters
+_PROPOSALS: Final = 100  # that are told
+_WORDS: Final = 300  # characters of one, and of what became of it
 
 
 @dataclass
@@ -51,6 +55,7 @@ class ModelSearch(Search):
     memory: Sequence[OptimizationItem] = ()
     strategies: list[str] = field(default_factory=list, init=False)
     proved: dict[str, str] = field(default_factory=dict, init=False)
+    proposals: dict[str, ModelProposal] = field(default_factory=dict, init=False)  # by what they make of a text
 
     def run(self) -> None:
         """Search to the end, until the model can be asked no more, or until its user has enough.
@@ -70,6 +75,8 @@ class ModelSearch(Search):
             children = [child for parent in beam for child in self._attempts(parent)]
             found = self._round(children)
             self._keep([each for each in found if self._is_right(each)])
+            for child in children:
+                self._tell_outcome(child, found)
             for child in children:  # nothing is learned from a program that is not known to be right
                 if child.site.rewrite == MODEL and self.proved.get(child.key) != "":
                     self.pairs.found.pop(child.key, None)
@@ -113,6 +120,7 @@ class ModelSearch(Search):
         try:
             site = admitted(subject, text, plan) if index is None else sites[index]
         except NotAdmitted as error:
+            self._propose(f"{len(self.proposals)}", plan, f"not admitted: {error}")
             self.asker.heard(Heard(question, text, f"not admitted: {error}"))
             return None
         made = apply_edits(parent.text, list(site.edits))
@@ -122,8 +130,33 @@ class ModelSearch(Search):
         if not is_new:
             return None
         self.seen.add(key)
+        self._propose(key, site.sentence, "not tried: the search ended")
         change = change_of(site) if index is not None else Change(MODEL)
         return RewriteChild(parent, site, made, key, known.bottleneck, change)
+
+    def _propose(self, key: str, what: str, outcome: str, *, kept: bool = False) -> None:
+        """Note what the model proposed and what became of it; what is too much is left out."""
+        if key in self.proposals or len(self.proposals) < _PROPOSALS:
+            self.proposals[key] = ModelProposal(
+                clipped(one_line(what), _WORDS), clipped(one_line(outcome), _WORDS), kept
+            )
+
+    def _tell_outcome(self, child: RewriteChild, found: Sequence[FasterText]) -> None:
+        """Note what became of a proposal that was tried; ``found`` were timed exactly."""
+        noted = self.pairs.found.get(child.key)
+        if noted is None:
+            return
+        cycles = noted[1]
+        kept = any(each.key == child.key for each in self.archive.front)
+        if self.proved.get(child.key):
+            outcome = f"not right: {self.proved[child.key]}"
+        elif cycles is None:
+            outcome = "it has errors, stops or cannot be timed"
+        elif all(each.key != child.key for each in found):
+            outcome = f"left out: about {cycles:,} cycles, or more than the chip has"
+        else:
+            outcome = f"{cycles:,} cycles" if kept else f"{cycles:,} cycles, no better than what is known"
+        self._propose(child.key, child.site.sentence, outcome, kept=kept)
 
     def _is_right(self, candidate: FasterText) -> bool:
         """Whether a candidate may count: rewrites keep what is computed, and what a model wrote is verified first."""

@@ -5,7 +5,7 @@ import { act, byId, isAlone, onClick } from "../../pages/dom";
 import { HEIGHT, type Plot, plotOf, WIDTH } from "../plot";
 import type { KeptProgram } from "../../pages/messages";
 import type { FromFaster, ShownFaster, ShownResult } from "../protocol";
-import { bytes, count, pointWords, type ShownPoint } from "../words";
+import { aroundWords, bytes, count, pointWords, type ShownPoint } from "../words";
 
 declare function acquireVsCodeApi(): { postMessage(message: FromFaster): void; setState(state: KeptProgram): void };
 
@@ -88,6 +88,29 @@ class FasterPage {
       return item;
     });
     byId("refused", HTMLElement).replaceChildren(...refused);
+    setText("around", aroundWords(result));
+    this.propose(result);
+  }
+
+  /** What a model proposed; what came onto the front is marked. Its words are shown as text, whatever they are. */
+  private propose({ proposals = [] }: ShownResult): void {
+    const rows = proposals.map(({ what, outcome, kept }) => {
+      const row = document.createElement("tr");
+      const cells = ["", what, outcome].map((text) => {
+        const cell = document.createElement("td");
+        cell.textContent = text;
+        return cell;
+      });
+      if (kept === true) {
+        cells[0]?.append(mark("accepted"));
+      }
+      row.append(...cells);
+      return row;
+    });
+    byId("proposals", HTMLTableElement).tBodies[0]?.replaceChildren(...rows);
+    const model = byId("model", HTMLDetailsElement);
+    model.hidden = rows.length === 0;
+    model.open = true;
   }
 
   private choose(number: number): void {
