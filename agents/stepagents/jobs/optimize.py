@@ -86,7 +86,7 @@ class _Ordered:
             )
             if context.cancelled:
                 raise JobCancelled
-            learned = memory.keep(outcome.learned) if outcome.learned and record.learn() else 0
+            learned = memory.keep(record.learn(outcome.learned))
             remarks = [*told.remarks, *filter(None, [record.problem])]
         found = _result(outcome, remarks)
         return replace(
