@@ -291,7 +291,7 @@ SERVER_LAYERS: list[list[str]] = [
     ["documents", "guard"],
     ["convert", "editor", "notebooks", "projects"],
     ["analyses", "simulators", "watch"],
-    ["agents", "findings", "timers"],
+    ["agents", "findings", "offering", "timers"],
     ["writing"],
     ["simulation"],
     ["timing"],

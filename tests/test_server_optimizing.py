@@ -216,6 +216,25 @@ def test_the_light_bulb_offers_it_on_a_program_and_nowhere_else(client: Client, 
     assert offered(next(number for number, line in enumerate(lines) if "def overused" in line)) == []
 
 
+def test_where_nothing_is_timed_the_light_bulb_loads_nothing_that_times(tmp_path: Path) -> None:
+    libraries = os.pathsep.join((str(ROOT), str(ROOT / "server")))
+    env = {**os.environ, "PYTHONPATH": libraries, "PYTHONPROFILEIMPORTTIME": "1"}  # each import is a line of stderr
+    with Client(env=env) as client:
+        client.initialize(PUSH, trusted=True, settings={**OFF, "timing.enabled": False}, folder=tmp_path)
+        uri = opened(client, tmp_path, "bulb.py", HEAD + GOOD)
+        line = (HEAD + GOOD).split("def good")[0].count("\n")
+        spot = {"line": line, "character": 0}
+        asked = {"textDocument": {"uri": uri}, "range": {"start": spot, "end": spot}, "context": {"diagnostics": []}}
+        found = client.request("textDocument/codeAction", asked) or []
+        assert "Make it faster" in [each["title"] for each in found]
+        client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+        lenses(client, uri)
+        client.shutdown()
+        loaded = {line.rpartition("|")[2].strip() for line in client.stderr().splitlines() if "import time:" in line}
+    assert "stepserver.offering" in loaded
+    assert not {"stepserver.timing", "stepserver.optimizing", "stepserver.timers", "stepcore.chips.chosen"} & loaded
+
+
 def test_without_trust_nothing_is_run(tmp_path: Path) -> None:
     with Client() as client:
         client.initialize(PUSH, folder=tmp_path)

@@ -69,7 +69,7 @@ class Idle:
         analysis = parts.analyses.newest(module) if parts.documents.is_open(module) else None
         if analysis is not None:
             parts.simulation.on_analysis(module, analysis)
-            if parts.workspace.is_trusted:
+            if parts.workspace.is_timed(module.uri) or parts.has("timing"):  # which may have to take figures back
                 parts.reporter.run("timing", parts.timing.on_analysis, module, analysis)
             if parts.watch.needs(module, analysis) and parts.projects.reread():
                 parts.on_disk()  # something changed after it was read and before it was watched

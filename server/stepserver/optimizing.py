@@ -16,10 +16,9 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from stepcore.chips.keys import described
-from stepcore.ide import timed
 from stepcore.ide.line_edits import line_edits
 from stepcore.ide.model import ProgramInfo
-from stepcore.ide.programs import no_such_program, programs
+from stepcore.ide.programs import programs
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobdata.choices import OrderState
 from stepcore.jobdata.faster import OptimizeOrder, OptimizeStop, OptimizingParams, Taken, TakeOrder
@@ -29,6 +28,7 @@ from stepcore.settings.data_folder import records_folder, store_path
 from stepserver.agents import AgentPools, answer_of_model
 from stepserver.convert import Converter
 from stepserver.documents import Module
+from stepserver.offering import TITLE, hindrance_in
 from stepserver.settings import limits_of
 from stepserver.simulation import Around
 from stepserver.timing import TimingStatus
@@ -37,14 +37,12 @@ if TYPE_CHECKING:
     from stepcore.ide.analysis import Analysis
 
 TOLD: Final = "stepsmith/optimizing"
-TITLE: Final = "Make it faster"
 CHANGED: Final = "the text has changed since; make it faster again, or undo the change"
 _SECONDS: Final = 60.0  # of a search, where nobody says more
 _LEDGER: Final = "answers.sqlite3"  # of paid answers, as commands call it
 _PROOF: Final = 1800.0  # of work beyond the search: the front is verified; every run has a limit of its own
 _MOST: Final = 1 << 50  # bytes, FLOPs per cycle
 _LONGEST: Final = 604_800.0  # seconds
-_SCRIPT: Final = "this is a script, which runs once: programs (@step.program, tasks) are made faster"
 
 
 @dataclass(slots=True)
@@ -83,16 +81,9 @@ class Optimizing:
 
         ``named`` is what an order calls it, whether there is such a program or not.
         """
-        if not self._around.workspace.is_trusted:
-            return "this workspace is not trusted: nothing is run in it"
-        if module.is_notebook or not module.is_file:
-            return "programs are made faster in files that are on the disk: save it first"
-        if self._around.projects.task(module) is not None:
-            return "this file answers a task: put the answer into the task's own file, and make that faster"
-        if info is None:
-            return _SCRIPT if analysis.script is not None else no_such_program(analysis, named)
-        if untimed := timed.why_untimed(analysis, info):
-            return f"{info.name} cannot be timed: {untimed}"
+        around = self._around
+        if problem := hindrance_in(around.workspace, around.projects, module, analysis, info, named):
+            return problem
         problem = self._timing.chip(module).problem
         return f"the chip cannot be used: {problem}" if problem else ""
 

@@ -135,9 +135,8 @@ class TimingStatus:
     # -- what is known ------------------------------------------------------------------------------------------
 
     def is_wanted(self, module: Module) -> bool:
-        """Return whether programs of a module are timed: those of a trusted workspace, unless it is switched off."""
-        workspace = self._around.workspace
-        return workspace.is_trusted and workspace.settings_of(module.uri).timing
+        """Return whether programs of a module are timed, see :meth:`stepserver.workspace.Workspace.is_timed`."""
+        return self._around.workspace.is_timed(module.uri)
 
     def chip(self, module: Module) -> ChipInForce:
         """Return the chip for a module: the one that the user set, else that of the project's configuration."""

@@ -42,6 +42,10 @@ class Workspace:
         """Return the settings of a document: of its folder, else of the whole window."""
         return self._folder_settings.get(self.folder_of(uri), self.settings)
 
+    def is_timed(self, uri: str) -> bool:
+        """Return whether programs of a document are timed: those of a trusted workspace, unless it is switched off."""
+        return self.is_trusted and self.settings_of(uri).timing
+
     def interpreter_of(self, uri: str) -> str:
         """Return the Python in which a document is simulated: the server's own where nobody chose one.
 

@@ -52,7 +52,7 @@ async def take_faster(parts: Parts, *arguments: Any) -> dict[str, Any]:
 
 def lenses(parts: Parts, at: RequestPlace) -> Iterator[types.CodeLens]:
     """Yield a line for each program with cycles, beside them; our extension alone can show what comes of it."""
-    if not parts.workspace.client.is_ours or not parts.timing.is_wanted(at.module):
+    if not parts.workspace.client.is_ours or not parts.workspace.is_timed(at.module.uri):
         return
     known = [info for info in features.programs(at.analysis) if parts.timing.has_cycles(at.module, info.name)]
     if not known:
@@ -73,10 +73,15 @@ def actions(parts: Parts, at: RequestPlace, span: Span) -> list[types.CodeAction
     if not parts.workspace.is_trusted:
         return []
     info = next((each for each in features.programs(at.analysis) if _touches(each, span)), None)
-    if info is None or parts.optimizing.hindrance(at.module, at.analysis, info):
+    if info is None:
         return []
-    from stepserver.optimizing import TITLE
+    from stepserver.offering import TITLE, hindrance_in
 
+    if hindrance_in(parts.workspace, parts.projects, at.module, at.analysis, info):
+        return []
+    # Where nothing is timed the reader of chips is not loaded for a light bulb: the order tells of a chip.
+    if parts.workspace.is_timed(at.module.uri) and parts.timing.chip(at.module).problem:
+        return []
     if parts.workspace.client.is_ours:
         command = types.Command(TITLE, "stepsmith.makeFaster", arguments=[at.uri, info.name])
     else:

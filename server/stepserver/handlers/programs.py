@@ -236,6 +236,7 @@ async def did_save(parts: Parts, params: types.DidSaveTextDocumentParams) -> Non
 def _after_save(parts: Parts, module: Module | None, revision: int | None) -> None:
     """Time what is on disk now, and show which other runs have read it."""
     parts.simulation.look_again()
-    is_timed = parts.has("timing") or parts.workspace.is_trusted
-    if is_timed and module is not None and revision is not None and parts.documents.is_open(module):
+    if module is None or revision is None or not parts.documents.is_open(module):
+        return
+    if parts.has("timing") or parts.workspace.is_timed(module.uri):
         parts.timing.saved(module, revision)
