@@ -69,6 +69,12 @@ def gated(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
     return ((scores * mask)[:, :, None] * torch.einsum("td,edf->tef", x, w)).sum(1)
 
 
+def single(x, wr, w):  # stepsmith: x[1, D], wr[D, 4], w[4, D, F]
+    weight, index = torch.topk(x @ wr, 2, dim=-1)
+    route = torch.zeros(1, 4).scatter(1, index, torch.softmax(weight, -1))
+    return torch.einsum("te,edf,td->tf", route, w, x)
+
+
 def added(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, D]
     route = torch.zeros(x.shape[0], 4).scatter(1, torch.topk(x @ wr, 2)[1], 1.0)
     return x + torch.einsum("te,edf,td->tf", route, w, x)
@@ -119,7 +125,7 @@ def get_init_inputs():
 """
 SIZES = {"T": 16, "D": 8, "E": 4, "F": 24}
 PAPER = PRESETS["paper"]
-SPELLINGS = ("first", "contracted", "batched", "looped", "one_hot", "gated", "Experts")
+SPELLINGS = ("first", "contracted", "batched", "looped", "one_hot", "gated", "Experts", "single")
 
 
 @pytest.fixture
@@ -242,5 +248,8 @@ def test_it_works_for_a_user(source: Path) -> None:
     (program, *_) = found["programs"]
     assert "step.Partition(N=3" in program["text"] and "step.Reassemble()" in program["text"]
     assert any("cycles of the best tiles" in note for note in found["notes"])
+    # a loop over experts has as many folds as a network of layers
+    (program, *_) = job(source, "looped", emit="auto", dims={"T": 16, "D": 8, "F": 16})["programs"]
+    assert "step.Partition(N=3" in program["text"]
     told = job(source, "shuffled", emit="tiled", dims={"T": 16, "D": 8, "F": 16})
     assert not told["solved"] and "the tensors of its experts lie in another order" in told["reason"]

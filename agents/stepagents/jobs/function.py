@@ -22,6 +22,7 @@ from stepagents.lower.layouts import ConstantTooLarge
 from stepagents.lower.normalise import Unlowered
 from stepagents.lower.search import Lowering, LoweringOptions, VerifiedProgram, lower
 from stepagents.proposers.programs import solution
+from stepagents.schedules.routed.mixture import is_mixture
 from stepagents.shapes.dtypes import retyped
 from stepagents.shapes.proposal import SizesProposal, propose
 from stepagents.torchfn.checks import Checks, make_checks
@@ -198,6 +199,7 @@ class _Job:
             self._tell("trace")
             traced = trace(self._target, description, self._guard, further=further, rolled=rolled)
             if folds(traced) > MOST_FOLDS and self._takes_networks():
+                self._routed_first(traced)
                 written = partial(trace, self._target, description, self._guard, further=further, rolled=False)
                 raise _Deep(traced, written)
             checks = self._checks(traced)
@@ -218,6 +220,17 @@ class _Job:
             self._checked_at = [sizes for sizes in self._checked_at if sizes not in edges]
             traced = replace(traced, notes=(*traced.notes, _edge_note(edges, self._checked_at)))
         return traced, found
+
+    def _routed_first(self, traced: TracedFunction) -> None:
+        """Write a loop over experts over tiles: each expert has folds of its own, but it is no network of layers.
+
+        Raises:
+            _OverTiles: there is such a program, and the order is one for tiles first.
+        """
+        if self._request.emit == "auto" and is_mixture(traced):
+            tiled = self._over_tiles(informed(traced, self._checks(traced)))
+            if tiled.solved:
+                raise _OverTiles(tiled)
 
     def _takes_networks(self) -> bool:
         """Whether the order is one for the lowering: others write one program for one task."""

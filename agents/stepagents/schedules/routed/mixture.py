@@ -100,6 +100,14 @@ def mixture_of(traced: TracedFunction) -> Mixture | None:
     return Mixture(result, choice, experts, rows, column, tuple(_checked(terms, experts, rows, result)))
 
 
+def is_mixture(traced: TracedFunction) -> bool:
+    """Whether ``traced`` is a mixture of experts."""
+    try:
+        return mixture_of(traced) is not None
+    except NoSchedule:
+        return False
+
+
 def _choice(node: Node) -> Iterator[ExpertChoice]:
     given: Any = node.args
     if opname(node) == "topk":

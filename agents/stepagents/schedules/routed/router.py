@@ -88,8 +88,8 @@ class _Writing:
         self._mixture = mixture
         choice = mixture.choice
         self._body = TileBody(Blocks({_ROW: Dim.of(1)}, bound), at_products)
-        rank = len(shape_of(choice.scores))
-        scores = TilePart(choice.scores, (*(_ROW,) * (rank - 1), WHOLE))
+        rows = shape_of(choice.scores)[:-1]  # what is one is no row, as among indices
+        scores = TilePart(choice.scores, (*(WHOLE if size == 1 else _ROW for size in rows), WHOLE))
         if opname(choice.node) == "topk":
             found = self._body.of(TilePart(choice.node, scores.labels))
             self.index = f"{found}[1]"
