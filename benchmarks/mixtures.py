@@ -1,4 +1,4 @@
-"""Mixtures of experts with static and with dynamic tiles, as texts of any size, and routing traces to time them with.
+"""Mixtures of experts with static and with dynamic tiles, as texts of any size.
 
 Each expert is a SwiGLU of three products, whose weights are read once for each tile of rows. With static tiles the
 rows of an expert are filled up to tiles of so many; with dynamic ones all of them are one tile. Experts have a region
@@ -9,19 +9,12 @@ these are whole bursts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
-from random import Random
-from typing import Final, TypeAlias
+from typing import Final
 
 from benchmarks.harness import checked_text
 from stepcore.check.programs import Checked
-from stepcore.cycles.routes import ProgramRoutes, Rows, origin_of, selectors_of
 from stepcore.cycles.timed import Timed
-
-# For each row the experts that it goes to, ascending.
-Trace: TypeAlias = Sequence[tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +41,6 @@ def mixtral(batch: int, columns: int = 64) -> MixtureSizes:
 def qwen(batch: int, columns: int = 64) -> MixtureSizes:
     """Return the sizes of a layer of Qwen3 30B-A3B."""
     return MixtureSizes(batch=batch, experts=128, hidden=2048, inner=768, columns=columns)
-
-
-def routing_trace(batch: int, experts: int, chosen: int, *, skew: float, seed: int) -> Trace:
-    """Draw which ``chosen`` experts each row goes to.
-
-    The expert of rank ``r`` (from 1) has popularity ``r ** -skew``; a seed says which expert has which rank. Each row
-    by itself draws experts one after the other, without replacement, in proportion to their popularity (Gumbel's way:
-    the ``chosen`` greatest of ``log(popularity) - log(-log(u))``). With ``skew`` 0 all are alike.
-    """
-    rng = Random(seed)
-    ranks = list(range(1, experts + 1))
-    rng.shuffle(ranks)
-
-    def row() -> tuple[int, ...]:
-        keys = [-skew * log(rank) - log(-log(1 - rng.random())) for rank in ranks]
-        return tuple(sorted(sorted(range(experts), key=keys.__getitem__)[-chosen:]))
-
-    return [row() for _ in range(batch)]
 
 
 _PRODUCTS: Final = ("gate", "up", "down")  # functions
@@ -237,14 +212,3 @@ def product_share(timed: Timed) -> float:
     units = [node for node in timed.program.flops if any(f"fn={name}" in nodes[node].op.text() for name in _PRODUCTS)]
     could = sum(timed.peak(node) for node in units) * timed.timing.cycles
     return sum(timed.program.flops[node] for node in units) / could
-
-
-def traced(checked: Checked, trace: Trace, tile: int) -> ProgramRoutes:
-    """Return the routes of a program whose rows go where ``trace`` says, as a run would tell them."""
-    graph, selectors = checked.typed, selectors_of(checked.typed)
-    found: dict[int, Rows] = {index: trace for index in selectors if origin_of(graph, index) in graph.inputs}
-    padded = [index for index in selectors if index not in found]  # what is real of each expert, in order
-    for expert, index in enumerate(padded):
-        count = sum(expert in row for row in trace)
-        found[index] = [(0,)] * count + [()] * (-count % tile)
-    return ProgramRoutes("run", found)

@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from benchmarks.decoding import POLICIES, checked_decode, dealt_tiles, lengths_trace, traced_decode
-from benchmarks.mixtures import MixtureSizes, checked_mixture, mixture_text, product_share, routing_trace, traced
+from benchmarks.mixtures import MixtureSizes, checked_mixture, mixture_text, product_share
 from benchmarks.suites.check import generation2_file
 from benchmarks.suites.fronts import Point, distance, relations
 from benchmarks.suites.values import ValuedProgram, measured
+from stepagents.schedules.routed.trace import routes_of, routing_trace
 from stepcore.check.files import check_text
 from stepcore.cycles.network_of import network_of
 from stepcore.cycles.timed import time_program
@@ -74,7 +75,9 @@ def test_dynamic_tiles_read_weights_once_and_take_fewer_cycles() -> None:
     timed = {}
     for tile in (4, 0):
         checked = checked_mixture(SIZES, tile)
-        timed[tile] = time_program(checked, PRESETS["paper"], routes=traced(checked, trace, tile))
+        timed[tile] = time_program(
+            checked, PRESETS["paper"], routes=routes_of(checked.typed, trace, SIZES.experts, tile)
+        )
     counts = [sum(expert in row for row in trace) for expert in range(SIZES.experts)]
     weights = 3 * SIZES.hidden * SIZES.inner * 4
     fewer = sum(-(-count // 4) - (count > 0) for count in counts)
@@ -89,7 +92,7 @@ def test_routes_of_a_trace_are_those_of_a_run_and_padding_takes_a_literal_engine
         checked = checked_mixture(small, tile)
         ran = routes_of_run(checked)
         chosen = next(rows for rows in ran.rows.values() if len(rows) == small.batch)
-        made = traced(checked, chosen, tile)
+        made = routes_of(checked.typed, chosen, small.experts, tile)
         assert made.rows == {index: [tuple(row) for row in rows] for index, rows in ran.rows.items()}
         networks = [
             network_of(checked.spec, checked.typed, checked.spec.bindings(), PRESETS["default"], routes).network
@@ -132,7 +135,9 @@ def test_experts_that_share_a_region_read_as_much_and_keep_less_on_chip() -> Non
     timed = {}
     for shared in (1, 2, 4):
         checked = checked_mixture(SIZES, 4, shared)
-        timed[shared] = time_program(checked, PRESETS["paper"], routes=traced(checked, trace, 4))
+        timed[shared] = time_program(
+            checked, PRESETS["paper"], routes=routes_of(checked.typed, trace, SIZES.experts, 4)
+        )
     assert timed[1].off_chip_bytes == timed[2].off_chip_bytes == timed[4].off_chip_bytes
     kept = [timed[shared].on_chip for shared in (1, 2, 4)]
     assert None not in kept and sorted(kept, key=lambda size: -(size or 0)) == kept and kept[0] != kept[2]
@@ -145,7 +150,9 @@ def test_narrow_tiles_of_weights_read_as_much_and_keep_less_on_chip(tile: int) -
     timed = []
     for columns in (16, 4):
         checked = checked_mixture(replace(SIZES, hidden=1024, columns=columns), tile)
-        timed.append(time_program(checked, PRESETS["paper"], routes=traced(checked, trace, tile)))
+        timed.append(
+            time_program(checked, PRESETS["paper"], routes=routes_of(checked.typed, trace, SIZES.experts, tile))
+        )
     wide, narrow = timed
     assert wide.off_chip_bytes == narrow.off_chip_bytes
     assert wide.on_chip is not None and narrow.on_chip is not None and narrow.on_chip < 0.5 * wide.on_chip

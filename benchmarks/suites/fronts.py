@@ -13,14 +13,12 @@ from benchmarks.mixtures import (
     MIXTRAL_CHOSEN,
     QWEN_CHOSEN,
     MixtureSizes,
-    Trace,
     checked_mixture,
     mixtral,
     product_share,
     qwen,
-    routing_trace,
-    traced,
 )
+from stepagents.schedules.routed.trace import Trace, routes_of, routing_trace
 from stepcore.cycles.timed import Timed, time_program
 from stepcore.timing.hardware import PRESETS
 
@@ -277,7 +275,8 @@ def _timed(
     start = thread_time()
     checked, chip = checked_mixture(sizes, tile, shared), PRESETS["paper"]
     chip = replace(chip, compute=replace(chip.compute, bandwidth=bandwidth))
-    timed = time_program(checked, chip, routes=traced(checked, trace, tile), budget=BUDGET)
+    routes = routes_of(checked.typed, trace, sizes.experts, tile)
+    timed = time_program(checked, chip, routes=routes, budget=BUDGET)
     if timed.cycles is None:
         raise SystemExit(f"tiles of {tile}, {shared} experts of a region: it stopped")
     return timed, timed.cycles, thread_time() - start

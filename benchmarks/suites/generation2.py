@@ -9,8 +9,9 @@ from time import thread_time
 from typing import Final
 
 from benchmarks.harness import BenchReport
-from benchmarks.mixtures import MIXTRAL_CHOSEN, MixtureSizes, Trace, checked_mixture, mixtral, routing_trace, traced
+from benchmarks.mixtures import MIXTRAL_CHOSEN, MixtureSizes, checked_mixture, mixtral
 from benchmarks.suites import found_lanes, fronts, lanes, values
+from stepagents.schedules.routed.trace import Trace, routes_of, routing_trace
 from stepcore.cycles.timed import Timed, time_program
 from stepcore.timing.hardware import PRESETS
 
@@ -67,7 +68,8 @@ def _timed(sizes: MixtureSizes, tile: int, trace: Trace) -> tuple[Timed, float]:
     """Return the timing of a program from its text, and the seconds that this took."""
     start = thread_time()
     checked = checked_mixture(sizes, tile)
-    timed = time_program(checked, PRESETS["paper"], routes=traced(checked, trace, tile), budget=fronts.BUDGET)
+    routes = routes_of(checked.typed, trace, sizes.experts, tile)
+    timed = time_program(checked, PRESETS["paper"], routes=routes, budget=fronts.BUDGET)
     return timed, thread_time() - start
 
 

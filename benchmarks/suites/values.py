@@ -18,7 +18,8 @@ from torch import Tensor
 
 from benchmarks.decoding import decode_text, lengths_trace
 from benchmarks.harness import ROOT, BenchReport, checked_text
-from benchmarks.mixtures import MIXTRAL_CHOSEN, QWEN_CHOSEN, MixtureSizes, mixtral, mixture_text, qwen, routing_trace
+from benchmarks.mixtures import MIXTRAL_CHOSEN, QWEN_CHOSEN, MixtureSizes, mixtral, mixture_text, qwen
+from stepagents.schedules.routed.trace import routing_trace
 from stepcore.sim.functional import Session
 from stepcore.surface.program import Program
 
