@@ -5,7 +5,7 @@ Cheap first: the closed form ranks all, the fluid engine those that it likes bes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeVar
 
@@ -16,9 +16,11 @@ from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.routes import ProgramRoutes
 from stepcore.cycles.timed import time_program
 from stepcore.jobdata.choices import TimingEngine
+from stepcore.text.wording import times_text
 from stepcore.timing.hardware import Hardware
 
 _P = TypeVar("_P")
+_K = TypeVar("_K", bound=str)
 _STEPS: Final = 20_000_000  # of units, in one timing
 
 
@@ -55,6 +57,27 @@ class Ranking(Generic[_P]):
         default_factory=lambda: NoSchedule("no tiles fit the function's sizes and the memory on chip")
     )
     problems: list[str] = field(default_factory=list)
+
+    def best_of(
+        self,
+        ways: Iterable[tuple[_K, Iterable[_P]]],
+        time: Callable[[list[TimedPoint[_P]]], list[TimedPoint[_P]]],
+        tell: Callable[[int], None],
+    ) -> dict[_K, list[TimedPoint[_P]]]:
+        """Return for each way that has any the ranked points that ``time`` keeps. ``tell`` is told how many were tried.
+
+        Raises:
+            NoSchedule: no way has one.
+        """
+        found: dict[_K, list[TimedPoint[_P]]] = {}
+        for way, points in ways:
+            ranked = self.ranked(points)
+            tell(self.tried)
+            if kept := time(ranked):
+                found[way] = kept
+        if not found:
+            raise NoSchedule(self.problems[0]) if self.problems else self.refused
+        return found
 
     def ranked(self, points: Iterable[_P]) -> list[TimedPoint[_P]]:
         """Return the points that can be written and fit by the closed form, the fewest cycles first."""
@@ -111,3 +134,11 @@ class Ranking(Generic[_P]):
         """Refuse bytes on chip that are too many; where nobody knows them, the closed form has to do."""
         if kept is not None and kept > self.capacity:
             raise NoSchedule(f"the tiles of a schedule need {kept:,} bytes on chip, and there are {self.capacity:,}")
+
+
+def beside(cycles: Mapping[_K, int], text: Callable[[_K], str]) -> str:
+    """Say for each way what ``text`` says, and how many times the fewest cycles it takes where it takes more."""
+    least = min(cycles.values())
+    return ", ".join(
+        text(way) + (f" ({times_text(count / least)})" if count > least else "") for way, count in cycles.items()
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from stepagents.schedules.costs import CAPACITY
@@ -18,11 +19,10 @@ from stepagents.schedules.ragged.estimate import TilePace, lane_cycles
 from stepagents.schedules.ragged.lanes import LaneWriter
 from stepagents.schedules.ragged.points import Dealing, LanePoint
 from stepagents.schedules.ragged.trace import drawn_lengths, parts_of, routes_of, tiles_of
-from stepagents.schedules.ranking import Ranking, TimedPoint
+from stepagents.schedules.ranking import Ranking, TimedPoint, beside
 from stepagents.schedules.search import ScheduleOptions, TiledLowering, refused
 from stepcore.cycles.routes import ProgramRoutes
 from stepcore.records import Record
-from stepcore.text.wording import times_text
 from stepcore.timing.hardware import Hardware
 
 if TYPE_CHECKING:
@@ -70,23 +70,19 @@ def ragged_schedules(
         best = search.best(tell)
     except NoSchedule as error:
         return refused(found, error, "attention over filled caches cannot be dealt to lanes")
-    found.tried = search.tried
+    found.tried = search.ranking.tried
     ordered = sorted((each for group in best.values() for each in group), key=lambda each: each.cycles)
-    beside = _beside(best)
+    others = _beside(best)
     found.programs = [
-        replace(each.program, schedule=f"{each.point.text}{beside}") for each in ordered[: options.wanted]
+        replace(each.program, schedule=f"{each.point.text}{others}") for each in ordered[: options.wanted]
     ]
     return found
 
 
 def _beside(best: dict[Dealing, list[TimedPoint[LanePoint]]]) -> str:
     """Say how many cycles the best of each way of dealing takes, on which lengths."""
-    cycles = {dealing: group[0].cycles for dealing, group in best.items() if group}
-    least = min(cycles.values())
-    told = ", ".join(
-        f"{dealing} {count:,}" + (f" ({times_text(count / least)})" if count > least else "")
-        for dealing, count in cycles.items()
-    )
+    cycles = {dealing: group[0].cycles for dealing, group in best.items()}
+    told = beside(cycles, lambda dealing: f"{dealing} {cycles[dealing]:,}")
     return f"; cycles of the best lanes on drawn lengths: {told}"
 
 
@@ -99,7 +95,7 @@ class RaggedSearch:
         self._options = options
         self._writer = LaneWriter(traced, plan, bound)
         self.lengths = options.lengths or drawn_lengths(plan.requests.bind(bound), self._writer.most, _SEED)
-        self._ranking: Ranking[LanePoint] = Ranking(
+        self.ranking: Ranking[LanePoint] = Ranking(
             options.chip, options.capacity, self._written, self._estimate, self._routes
         )
         self._known: dict[LanePoint, ProgramRoutes] = {}
@@ -110,22 +106,8 @@ class RaggedSearch:
         Raises:
             NoSchedule: there is none.
         """
-        ranking = self._ranking
-        found: dict[Dealing, list[TimedPoint[LanePoint]]] = {}
-        for dealing in self._options.dealings:
-            ranked = ranking.ranked(self._points(dealing))
-            tell(ranking.tried)
-            exact = ranking.timed(ranked, "exact", self._options.exact)
-            if exact:
-                found[dealing] = exact
-        if not found:
-            raise NoSchedule(ranking.problems[0]) if ranking.problems else ranking.refused
-        return found
-
-    @property
-    def tried(self) -> int:
-        """How many points were ranked."""
-        return self._ranking.tried
+        ranking, exact = self.ranking, partial(self.ranking.timed, engine="exact", most=self._options.exact)
+        return ranking.best_of(((each, self._points(each)) for each in self._options.dealings), exact, tell)
 
     def _points(self, dealing: Dealing) -> Iterator[LanePoint]:
         """Yield the points of a way of dealing; requests are cut where lanes would have less than two of them."""

@@ -14,7 +14,7 @@ from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.front import front
 from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
-from stepagents.schedules.ranking import Ranking, TimedPoint
+from stepagents.schedules.ranking import Ranking, TimedPoint, beside
 from stepagents.schedules.routed.costs import MixtureCosts
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, plan_of
 from stepagents.schedules.routed.trace import Trace, routes_of, routing_trace, rows_of_experts
@@ -23,7 +23,6 @@ from stepagents.schedules.search import ScheduleOptions, TiledLowering, refused
 from stepagents.schedules.sizes import divisors
 from stepcore.cycles.routes import ProgramRoutes
 from stepcore.records import Record
-from stepcore.text.wording import times_text
 from stepcore.timing.hardware import Hardware
 
 if TYPE_CHECKING:
@@ -65,12 +64,12 @@ def routed_schedules(
         best = search.best(tell)
     except NoSchedule as error:
         return refused(found, error, "experts cannot be routed")
-    found.tried = search.tried
+    found.tried = search.ranking.tried
     timed = [each for group in best.values() for each in group]
     ordered = in_order(timed)
-    beside = _beside(best)
+    others = _beside(best)
     for each in timed:
-        each.program.schedule = f"{each.point.text}{beside if each is ordered[0] else ''}"
+        each.program.schedule = f"{each.point.text}{others if each is ordered[0] else ''}"
     found.programs = [each.program for each in ordered[: options.wanted]]
     rest = front(timed, lambda each: each.cycles, _kept)
     least = _kept(ordered[0])
@@ -92,12 +91,8 @@ def _kept(each: TimedPoint[MixturePoint]) -> int:
 def _beside(best: dict[str, list[TimedPoint[MixturePoint]]]) -> str:
     """Say how many cycles, and how many bytes, the best of each way to form tiles takes, with drawn routes."""
     firsts = {way: in_order(group)[0] for way, group in best.items()}
-    least = min(each.cycles for each in firsts.values())
-    told = ", ".join(
-        f"{way} {each.cycles:,} and {_kept(each):,} B"
-        + (f" ({times_text(each.cycles / least)})" if each.cycles > least else "")
-        for way, each in firsts.items()
-    )
+    cycles = {way: each.cycles for way, each in firsts.items()}
+    told = beside(cycles, lambda way: f"{way} {cycles[way]:,} and {_kept(firsts[way]):,} B")
     return f"; cycles of the best tiles with drawn routes, and bytes on chip: {told}"
 
 
@@ -111,7 +106,7 @@ class RoutedSearch:
         rows, chosen = plan.rows.bind(plan.bound), plan.mixture.choice.count
         self.trace = options.trace or routing_trace(rows, plan.count, chosen, skew=_SKEW, seed=_SEED)
         self._rows = rows_of_experts(self.trace, plan.count)
-        self._ranking: Ranking[MixturePoint] = Ranking(
+        self.ranking: Ranking[MixturePoint] = Ranking(
             options.chip, options.capacity, self._written, self._estimate, self._routes
         )
 
@@ -121,22 +116,10 @@ class RoutedSearch:
         Raises:
             NoSchedule: there is none.
         """
-        ranking = self._ranking
-        found: dict[str, list[TimedPoint[MixturePoint]]] = {}
-        for way, points in self._ways().items():
-            ranked = ranking.ranked(points)
-            tell(ranking.tried)
-            exact = ranking.timed(ranking.timed(ranked, "fluid", _FLUID)[:_EXACT], "exact")
-            if exact:
-                found[way] = exact
-        if not found:
-            raise NoSchedule(ranking.problems[0]) if ranking.problems else ranking.refused
-        return found
+        return self.ranking.best_of(self._ways().items(), self._timed, tell)
 
-    @property
-    def tried(self) -> int:
-        """How many points were ranked."""
-        return self._ranking.tried
+    def _timed(self, ranked: list[TimedPoint[MixturePoint]]) -> list[TimedPoint[MixturePoint]]:
+        return self.ranking.timed(self.ranking.timed(ranked, "fluid", _FLUID)[:_EXACT], "exact")
 
     def _ways(self) -> dict[str, list[MixturePoint]]:
         columns = divisors(self._plan.cut.bind(self._plan.bound), *_COLUMNS)
