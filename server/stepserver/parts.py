@@ -152,6 +152,8 @@ class Parts:
     async def _ranked(
         self, module: Module, request: ProposeRequest | FunctionRequest, solutions: tuple[Solution, ...]
     ) -> tuple[Solution, ...]:
+        if not self.workspace.is_timed(module.uri):
+            return solutions
         from stepserver.ranking import ranked
 
         return await ranked(self.timing, module, request, solutions)

@@ -22,8 +22,6 @@ async def ranked(
     timing: TimingStatus, module: Module, request: ProposeRequest | FunctionRequest, solutions: Sequence[Solution]
 ) -> tuple[Solution, ...]:
     """Return verified programs with their cycles, the fastest first; of equally fast ones the order stays."""
-    if not timing.is_wanted(module):
-        return tuple(solutions)
     try:
         async with asyncio.timeout(_SECONDS):
             found = [await _timed(timing, module, request, solution) for solution in solutions]

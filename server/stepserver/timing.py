@@ -134,8 +134,7 @@ class TimingStatus:
 
     # -- what is known ------------------------------------------------------------------------------------------
 
-    def is_wanted(self, module: Module) -> bool:
-        """Return whether programs of a module are timed, see :meth:`stepserver.workspace.Workspace.is_timed`."""
+    def _is_timed(self, module: Module) -> bool:
         return self._around.workspace.is_timed(module.uri)
 
     def chip(self, module: Module) -> ChipInForce:
@@ -151,7 +150,7 @@ class TimingStatus:
         """Return what the client is told of each text of a module: of a document, or of the cells of a notebook."""
         chip = self.chip(module)
         rows: dict[str, list[ProgramTiming]] = {text.uri: [] for text in module.texts}
-        if self.is_wanted(module):
+        if self._is_timed(module):
             for uri, row in self.rows(module, analysis):
                 rows[uri].append(row)
         told = (chip.name, chip.origin, chip.problem)
@@ -174,7 +173,7 @@ class TimingStatus:
     def held(self, module: Module, analysis: Analysis, name: str) -> tuple[TimingRow, bool] | None:
         """Return the figures of a program that hold for its present text, and whether they are estimates."""
         run = self._runs.get(module.uri, {}).get(name)
-        if run is None or run.times.row is None or not self.is_wanted(module) or self._outdated(module, analysis, run):
+        if run is None or run.times.row is None or not self._is_timed(module) or self._outdated(module, analysis, run):
             return None
         return run.times.row, run.is_fluid
 
@@ -198,14 +197,14 @@ class TimingStatus:
     def drawn(self, module: Module, analysis: Analysis, graph: GraphResult) -> GraphResult:
         """Return a drawn program with the figures of its nodes and streams; as it is where there are none."""
         run = self._runs.get(module.uri, {}).get(graph.program)
-        if run is None or run.times.row is None or not self.is_wanted(module):
+        if run is None or run.times.row is None or not self._is_timed(module):
             return graph
         is_stale = bool(self._outdated(module, analysis, run)) and module.uri not in self._hidden
         return timed.drawn(analysis, graph, run.times.row, run.chip.name, is_fluid=run.is_fluid, is_stale=is_stale)
 
     def lenses(self, module: Module, analysis: Analysis) -> list[TimedLens]:
         """Return the lines above programs, scripts and compositions: cycles and what rules, or why there are none."""
-        if not self.is_wanted(module):
+        if not self._is_timed(module):
             return []
         problem, runs = self.chip(module).problem, self._runs.get(module.uri, {})
         if not problem and not runs:
@@ -298,7 +297,7 @@ class TimingStatus:
         names |= {placed.checked.name for placed in analysis.compositions}
         for name in [name for name in runs if name not in names]:
             del runs[name]
-        if names and self.is_wanted(module) and self._missing(module, analysis):
+        if names and self._is_timed(module) and self._missing(module, analysis):
             self._later(module)
         else:
             self.show(module, analysis)
@@ -307,7 +306,7 @@ class TimingStatus:
         """Time a module exactly whose text of ``revision`` is on disk now."""
         self._saved[module.uri] = revision
         self.look_again()
-        if self.is_wanted(module):
+        if self._is_timed(module):
             self._due[module.uri] = module
             self._start()
 
@@ -316,7 +315,7 @@ class TimingStatus:
         self._chips.clear()
         for module in self._around.documents:
             analysis = self._around.analyses.newest(module)
-            if analysis is not None and (module.uri in self._sent or self.is_wanted(module)):
+            if analysis is not None and (module.uri in self._sent or self._is_timed(module)):
                 self.on_analysis(module, analysis)
 
     def close(self, module: Module) -> None:
@@ -371,7 +370,7 @@ class TimingStatus:
         due, self._due = self._due, {}
         for module in due.values():
             analysis = self._around.analyses.newest(module)
-            if analysis is None or not self.is_wanted(module):
+            if analysis is None or not self._is_timed(module):
                 continue  # what follows an analysis comes here again
             engine = self._engine(module)
             job = self._jobs.get(module.uri)
@@ -462,7 +461,7 @@ class TimingStatus:
     async def timeline(self, module: Module, analysis: Analysis, name: str) -> TimelineResult:
         """Return what each unit of a program does when, or why nobody can tell."""
         chip = self.chip(module)
-        problem = chip.problem or ("" if self.is_wanted(module) else "only a trusted workspace is timed")
+        problem = chip.problem or ("" if self._is_timed(module) else "only a trusted workspace is timed")
         if not problem:
             try:
                 before = _lines_before(module, analysis, name)

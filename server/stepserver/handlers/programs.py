@@ -75,7 +75,7 @@ def _timeline(parts: Parts, program: str, uri: str, title: str) -> types.Command
 async def time(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run the command ``stepsmith.server.time {uri}``: time the programs of a document exactly, as it is now."""
     module = parts.documents.module_of(_target(arguments)[0] or "")
-    if module is not None and parts.timing.is_wanted(module):
+    if module is not None and parts.workspace.is_timed(module.uri):
         parts.timing.saved(module, module.revision)
         return written(SimulationStarted(True, ""))
     return written(SimulationStarted(False, "only a trusted workspace is timed"))
