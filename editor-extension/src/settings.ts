@@ -22,6 +22,14 @@ export interface Found<T> {
   readonly problem: string | undefined;
 }
 
+/** The value of a setting; `warn` is told why what it was set to is not used. */
+export function valueOf<T>({ value, problem }: Found<T>, warn: (text: string) => void): T {
+  if (problem !== undefined) {
+    warn(problem);
+  }
+  return value;
+}
+
 /** Read a setting of `stepsmith` that is a text. Anybody can write anything into a settings file. */
 export function textSetting(name: string, scope?: vscode.ConfigurationScope): Found<string> {
   const value: unknown = vscode.workspace.getConfiguration("stepsmith", scope ?? null).get(name, "");

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 
 import type { OptimizeOptions } from "../server";
-import { choiceSetting } from "../settings";
+import { choiceSetting, valueOf } from "../settings";
 import type { Asking } from "../writing/asking";
 import type { Target } from "../writing/models";
 
@@ -18,20 +18,17 @@ export interface Advice {
 /** What the settings say; undefined where they name a model that cannot be asked, which was said then. */
 export async function adviceFor(uri: vscode.Uri, asking: Asking, warn: (text: string) => void): Promise<Advice | undefined> {
   const settings = vscode.workspace.getConfiguration("stepsmith.faster", uri);
-  const proposer = choiceSetting("faster.proposer", PROPOSERS, uri);
-  if (proposer.problem !== undefined) {
-    warn(proposer.problem);
-  }
+  const proposer = valueOf(choiceSetting("faster.proposer", PROPOSERS, uri), warn);
   const memory = settings.get<unknown>("remember", true) === false ? { remember: false } : {};
-  if (proposer.value === "search") {
+  if (proposer === "search") {
     return { options: { ...memory, proposer: "search" }, model: undefined };
   }
-  const model = proposer.value === "llm" ? await asking.choose() : await asking.settled();
+  const model = proposer === "llm" ? await asking.choose() : await asking.settled();
   if (model === undefined) {
-    return proposer.value === "llm" ? undefined : { options: memory, model };
+    return proposer === "llm" ? undefined : { options: memory, model };
   }
   const { model: name, price } = asking.optionsFor(model);
-  const options = { ...memory, proposer: proposer.value, model: name, budget_tokens: budget(settings, warn) };
+  const options = { ...memory, proposer, model: name, budget_tokens: budget(settings, warn) };
   return { options: price === undefined ? options : { ...options, price }, model };
 }
 

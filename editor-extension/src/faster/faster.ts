@@ -7,7 +7,7 @@ import { NO_PYTORCH } from "../codes";
 import { describe, registerAll } from "../errors";
 import { offerPython } from "../missing";
 import type { OptimizeOrder, OptimizeStarted, OptimizeStop, Taken, TakeOrder } from "../server";
-import { choiceSetting, textSetting } from "../settings";
+import { choiceSetting, textSetting, valueOf } from "../settings";
 import { mayRunCode } from "../trust";
 import type { Asking } from "../writing/asking";
 import type { Proposals } from "../writing/proposals";
@@ -129,15 +129,12 @@ export class Faster implements vscode.Disposable {
 
   private options(uri: vscode.Uri): ReturnType<typeof optionsFrom>["options"] {
     const settings = vscode.workspace.getConfiguration("stepsmith.faster", uri);
-    const goal = choiceSetting("faster.goal", GOALS, uri);
-    const capacity = textSetting("faster.capacity", uri);
+    const warn = (text: string): void => this.log.warn(text);
+    const goal = valueOf(choiceSetting("faster.goal", GOALS, uri), warn);
+    const capacity = valueOf(textSetting("faster.capacity", uri), warn);
     const [compute, seconds] = [settings.get<unknown>("compute", 65_536), settings.get<unknown>("seconds", 60)];
-    const { options, problems } = optionsFrom({ goal: goal.value, capacity: capacity.value, compute, seconds });
-    for (const problem of [goal.problem, capacity.problem, ...problems]) {
-      if (problem !== undefined) {
-        this.log.warn(problem);
-      }
-    }
+    const { options, problems } = optionsFrom({ goal, capacity, compute, seconds });
+    problems.forEach(warn);
     return options;
   }
 

@@ -3,7 +3,7 @@ import type * as vscode from "vscode";
 
 import { AUTO, LOWER, type Proposer } from "../proposers";
 import type { SynthesizeOrder } from "../server";
-import { choiceSetting } from "../settings";
+import { choiceSetting, valueOf } from "../settings";
 import { pick } from "./picker";
 
 const EMITS = ["auto", "tiled", "scalar", "task"] as const;
@@ -22,11 +22,7 @@ const ITEMS: readonly { readonly label: string; readonly detail: string; readonl
 
 /** What the setting says; `warn` is told why it says nothing. */
 export function configuredEmit(document: vscode.TextDocument, warn: (text: string) => void): Emit {
-  const found = choiceSetting("synthesize.emit", EMITS, document);
-  if (found.problem !== undefined) {
-    warn(found.problem);
-  }
-  return found.value;
+  return valueOf(choiceSetting("synthesize.emit", EMITS, document), warn);
 }
 
 /** Let the user pick; undefined where nothing was picked. */

@@ -3,7 +3,7 @@ import type * as vscode from "vscode";
 
 import type { Proposer } from "../proposers";
 import type { WritingOptions } from "../server";
-import { choiceSetting } from "../settings";
+import { choiceSetting, valueOf } from "../settings";
 import type { Asking } from "./asking";
 import type { Target } from "./models";
 import { pick } from "./picker";
@@ -19,11 +19,8 @@ export interface Writer {
 /** The proposer that a setting of `stepsmith` names, the first where it names none; `warn` is told why it does not. */
 export function configured(known: Known, setting: string, document: vscode.TextDocument, warn: (text: string) => void): Proposer {
   const [first, ...others] = known;
-  const found = choiceSetting(setting, [first.name, ...others.map(({ name }) => name)], document);
-  if (found.problem !== undefined) {
-    warn(found.problem);
-  }
-  return known.find(({ name }) => name === found.value) ?? first;
+  const chosen = valueOf(choiceSetting(setting, [first.name, ...others.map(({ name }) => name)], document), warn);
+  return known.find(({ name }) => name === chosen) ?? first;
 }
 
 /** Let the user pick one; undefined where none was picked. */
