@@ -58,22 +58,11 @@ export class Questions implements vscode.Disposable {
       return;
     }
     const source = new vscode.CancellationTokenSource();
-    let finish = (): void => undefined;
-    const ended = new Promise<void>((resolve) => {
-      finish = resolve;
-    });
-    const asked = this.asking.during(
-      model,
-      (begins) => {
-        begins(source.token);
-        return ended;
-      },
-      "program",
-    );
+    const answering = this.asking.answering(model, source.token, "program");
     const close = (): void => {
       source.cancel();
       source.dispose();
-      finish();
+      answering.dispose();
     };
     let id = 0;
     try {
@@ -81,7 +70,6 @@ export class Questions implements vscode.Disposable {
     } finally {
       if (id === 0) {
         close();
-        await asked;
       } else {
         this.open.set(id, close);
       }

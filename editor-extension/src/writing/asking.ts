@@ -15,9 +15,9 @@ const notSent = (subject: Subject): ModelAnswer => ({ fault: "not sent", message
 interface Open {
   readonly target: Target;
   readonly subject: Subject;
+  readonly token: vscode.CancellationToken;
   /** What the user says at the first question, for all of the order. */
   maySend?: Promise<boolean>;
-  token?: vscode.CancellationToken;
 }
 
 export class Asking implements vscode.Disposable {
@@ -86,26 +86,29 @@ export class Asking implements vscode.Disposable {
   async during<T>(
     target: Target | undefined,
     order: (begins: (token: vscode.CancellationToken) => void) => Thenable<T>,
-    subject: Subject = "task",
   ): Promise<T> {
     if (target === undefined) {
       return order(() => undefined);
     }
-    const open: Open = { target, subject };
-    this.open.add(open);
+    const open: { dispose(): void }[] = [];
     try {
-      return await order((token) => {
-        open.token = token;
-      });
+      return await order((token) => void open.push(this.answering(target, token, "task")));
     } finally {
-      this.open.delete(open);
+      open.forEach((each) => each.dispose());
     }
+  }
+
+  /** Let a model answer until `token` is cancelled, or what is returned is disposed of. */
+  answering(target: Target, token: vscode.CancellationToken, subject: Subject): { dispose(): void } {
+    const open: Open = { target, subject, token };
+    this.open.add(open);
+    return { dispose: () => void this.open.delete(open) };
   }
 
   /** Questions do not say which order they belong to, so the latest one that runs decides. */
   private async answer(question: ModelQuestion): Promise<ModelAnswer> {
-    const open = [...this.open].findLast(({ token }) => token?.isCancellationRequested === false);
-    if (open?.token === undefined) {
+    const open = [...this.open].findLast(({ token }) => !token.isCancellationRequested);
+    if (open === undefined) {
       return NOBODY;
     }
     const { target, subject, token } = open;

@@ -57,16 +57,15 @@ export class Consent {
 
   /** Whether that was answered with yes for this model and host, and nothing forbids it. */
   isGiven(receiver: Receiver): boolean {
-    const kept = this.kept();
-    return !isForbidden() && kept[neverKey(receiver)] !== "never" && kept[alwaysKey(receiver)] === "always";
+    return !this.isRuledOut(receiver) && this.kept()[alwaysKey(receiver)] === "always";
   }
 
   /** Ask whether a question may be sent, unless that was answered for this model and host. */
-  async maySend(receiver: Receiver, question: ModelQuestion, subject: Subject = "task"): Promise<boolean> {
-    if (isForbidden() || this.kept()[neverKey(receiver)] === "never") {
+  async maySend(receiver: Receiver, question: ModelQuestion, subject: Subject): Promise<boolean> {
+    if (this.isRuledOut(receiver)) {
       return false;
     }
-    if (this.kept()[alwaysKey(receiver)] === "always") {
+    if (this.isGiven(receiver)) {
       return true;
     }
     await this.tellOfOldSetting();
@@ -94,6 +93,10 @@ export class Consent {
   async forget(): Promise<void> {
     await this.state.update(KEPT, undefined);
     void vscode.window.showInformationMessage("Stepsmith asks again before a task is sent to a language model.");
+  }
+
+  private isRuledOut(receiver: Receiver): boolean {
+    return isForbidden() || this.kept()[neverKey(receiver)] === "never";
   }
 
   private kept(): Kept {
