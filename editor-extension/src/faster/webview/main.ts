@@ -95,16 +95,10 @@ class FasterPage {
   /** What a model proposed; what came onto the front is marked. Its words are shown as text, whatever they are. */
   private propose({ proposals = [] }: ShownResult): void {
     const rows = proposals.map(({ what, outcome, kept }) => {
-      const row = document.createElement("tr");
-      const cells = ["", what, outcome].map((text) => {
-        const cell = document.createElement("td");
-        cell.textContent = text;
-        return cell;
-      });
+      const row = tableRow(["", what, outcome]);
       if (kept === true) {
-        cells[0]?.append(mark("accepted"));
+        row.cells[0]?.append(mark("accepted"));
       }
-      row.append(...cells);
       return row;
     });
     byId("proposals", HTMLTableElement).tBodies[0]?.replaceChildren(...rows);
@@ -132,16 +126,9 @@ class FasterPage {
     const present = this.shown?.present;
     const isOutdated = present === undefined;
     byId("heading", HTMLElement).textContent = `${point.steps.length === 0 ? "As it was" : "Steps"}: ${pointWords(point)}, ${bytes(point.off_chip)} off chip`;
-    const rows = point.steps.map((step, index) => {
-      const row = document.createElement("tr");
-      const cells = [String(index + 1), step.what, step.brought, count(step.cycles)].map((text) => {
-        const cell = document.createElement("td");
-        cell.textContent = text;
-        return cell;
-      });
-      row.append(...cells);
-      return row;
-    });
+    const rows = point.steps.map((step, index) =>
+      tableRow([String(index + 1), step.what, step.brought, count(step.cycles)]),
+    );
     const table = byId("steps", HTMLTableElement);
     table.hidden = rows.length === 0;
     table.tBodies[0]?.replaceChildren(...rows);
@@ -236,6 +223,14 @@ function olds({ before }: Plot): SVGElement[] {
     draw("circle", { cx: before.x, cy: before.y, r: 6, class: "before" }, "", "as it was"),
     draw("text", { x: before.x + (onRight ? -12 : 12), y: before.y + 4, "text-anchor": onRight ? "end" : "start" }, "as it was"),
   ];
+}
+
+function tableRow(texts: readonly string[]): HTMLTableRowElement {
+  const row = document.createElement("tr");
+  for (const text of texts) {
+    row.insertCell().textContent = text;
+  }
+  return row;
 }
 
 function mark(text: string): HTMLElement {
