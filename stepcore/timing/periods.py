@@ -147,9 +147,10 @@ class Periods:
         return self._left(before, now) >= _WORTH and not self._moved_alike(before, now)
 
     def _comes_again(self, before: Look, now: Look) -> int:
-        """Skip where ``now`` is what ``before`` was, if it is worth it; return how many periods were skipped."""
-        if not self._stands_alike(before, now):
-            return 0
+        """Skip where ``now``, whose clocks stand alike, is what ``before`` was and skipping is worth it.
+
+        Returns how many periods were skipped.
+        """
         states = self._state(before), self._state(now)
         times = self._repeats(*states)
         if times > 0 and (now.within or self._saves(*states, times)):
@@ -178,7 +179,8 @@ class Periods:
             held = self._held()
             if search.held == held:
                 now = self._look(within=search.within)
-                times = self._comes_again(search.saved, now) or self._drifted(search, search.saved, now)
+                times = self._comes_again(search.saved, now) if self._stands_alike(search.saved, now) else 0
+                times = times or self._drifted(search, search.saved, now)
                 if times:
                     return times
         search.since += 1
