@@ -51,15 +51,17 @@ def hover(analysis: Analysis, offset: int, run: SimulateResult | None = None) ->
     names = names_of(analysis)
     reference = names.at(offset)
     if reference is not None:
-        text = _reference(analysis, reference, run)
         # Of M_value the reference is only M.
         span = reference.span if offset <= reference.span.end else word_at(analysis.source.text, offset)
-        return None if text is None else Hover(span, short_words(text))
+        return _shown(span, _reference(analysis, reference, run))
     member = names.member_at(offset)
     if member is not None:
-        text = _member(analysis, *member)
-        return None if text is None else Hover(names.parts[member[0]].outer(member[1].span), short_words(text))
+        return _shown(names.parts[member[0]].outer(member[1].span), _member(analysis, *member))
     return _yaml(analysis, offset) if analysis.kind in ("task", "impl") else None
+
+
+def _shown(span: Span, text: str | None) -> Hover | None:
+    return None if text is None else Hover(span, short_words(text))
 
 
 # -- names -----------------------------------------------------------------------------------------------
@@ -287,8 +289,7 @@ def _yaml(analysis: Analysis, offset: int) -> Hover | None:
     tree = task_tree(analysis.source.text)
     for word, span in tree.types:
         if span.start <= offset <= span.end:
-            text = _type_word(word)
-            return None if text is None else Hover(span, short_words(text))
+            return _shown(span, _type_word(word))
     for entry in tree.entries:
         known = DRAWN if entry.owner == "size" else DOCUMENTATION
         if entry.key_span.start <= offset <= entry.key_span.end and entry.key in known:
