@@ -76,7 +76,7 @@ class Checked:
     span: Span
     end: int
     followed: Followed | None = None
-    _typed: TypedGraph | None = field(default=None, init=False, repr=False, compare=False)
+    _typed: TypedGraph | None = field(default=None, repr=False, compare=False)
 
     @property
     def runnable(self) -> bool:
@@ -146,7 +146,7 @@ def _elaborated(
             met=el.met,
             dialect=body.dialect,
         )
-    count = 0
+    count, typed = 0, None
     changeable = _changeable(spec, bindings)
     try:
         uses = by_stream(el)
@@ -165,12 +165,13 @@ def _elaborated(
         if _reads_late(el.graph) and not any(item.severity is Severity.ERROR for item in el.diagnostics):
             from stepcore.check.waiting import waiting_diagnostics  # few programs may have to wait
 
-            el.diagnostics += waiting_diagnostics(el, spec, body.takes_lines, try_fix)
+            typed = TypedGraph(el.graph)
+            el.diagnostics += waiting_diagnostics(el, typed, spec, body.takes_lines, try_fix)
     except OutOfBudget as error:
         el.out_of_budget(error.at(spec.span))
     checked = Checked(
         spec.name, spec, el.graph, el.diagnostics, count, el.uses, el.seen, body.head, body.end,
-        followed_sizes(el, changeable, body.code.text),
+        followed_sizes(el, changeable, body.code.text), typed,
     )  # fmt: skip
     return checked, el
 

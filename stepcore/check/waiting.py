@@ -27,15 +27,15 @@ TryFix: TypeAlias = Callable[[Fix], bool]
 
 
 def waiting_diagnostics(
-    el: Elaborator, spec: ProgramSpec, takes_lines: bool, try_fix: TryFix | None
+    el: Elaborator, graph: TypedGraph, spec: ProgramSpec, takes_lines: bool, try_fix: TryFix | None
 ) -> Iterator[Diagnostic]:
     """Yield a warning for each stream of a well-typed program that has to wait for a fold without a buffer.
 
-    ``takes_lines`` says whether the text around the program survives further lines; a fix that does more than to add
-    some is tried out.
+    ``graph`` is that of ``el``, typed. ``takes_lines`` says whether the text around the program survives further lines;
+    a fix that does more than to add some is tried out.
     """
     known: set[Span] = set()
-    found = waits(TypedGraph(el.graph), el.bindings, dict(spec.fixed))
+    found = waits(graph, el.bindings, dict(spec.fixed))
     names = FreshNames("\n".join({use.context.code.text: None for use in el.uses}) if found and try_fix else "")
     for waiting in found:
         span = el.graph.streams[waiting.stream].span
