@@ -9,7 +9,7 @@ from stepcore.cli.files import find_programs
 from stepcore.records import Record
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.text.files import TextFile, Unusable, read_file
-from stepcore.text.wording import clipped, one_line
+from stepcore.text.wording import no_such_program
 
 
 class FileTarget(Record):
@@ -29,11 +29,10 @@ def parse_target(text: str) -> FileTarget:
 
 def no_program(path: Path, program: str | None, names: Iterable[str]) -> Unusable:
     """Return that a file has no program, or not the one that was named; ``names`` are those there are."""
-    there = ", ".join(map(one_line, names))
+    there = list(names)
     if program is None or not there:
         return Unusable(path, "no STeP program: no function with @step.program", "STEP910")
-    named = clipped(one_line(program), 80)
-    return Unusable(path, f"there is no program {named} in this file; there are {clipped(there, 400)}", "STEP910")
+    return Unusable(path, no_such_program(program, there), "STEP910")
 
 
 def find_targets(texts: Sequence[str]) -> list[FileTarget | Unusable]:

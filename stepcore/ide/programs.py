@@ -13,8 +13,8 @@ from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.running import run_marks
 from stepcore.ide.task_tree import task_tree
+from stepcore.text import wording
 from stepcore.text.span import Span
-from stepcore.text.wording import clipped, one_line
 
 
 def programs(analysis: Analysis) -> list[ProgramInfo]:
@@ -35,8 +35,7 @@ def no_such_program(analysis: Analysis, named: str | None) -> str:
     """Return what to tell who asked for a program that there is not, by its name or (None) by where the cursor is."""
     if named is None:
         return "there is no program here: put the cursor into one"
-    there = ", ".join(info.name for info in programs(analysis)) or "none"
-    return f"there is no program {clipped(one_line(named), 80)} in this file; there are {there}"
+    return wording.no_such_program(named, (info.name for info in programs(analysis)))
 
 
 def drawn_programs(analysis: Analysis) -> list[ProgramInfo]:

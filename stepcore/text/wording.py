@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 _READABLE_BITS = 64
 _SHOWN = 60  # characters of a foreign value
@@ -95,6 +95,12 @@ def short_words(text: str) -> str:
     made so long would hide what is said of it.
     """
     return _LONG_WORD.sub(lambda word: clipped(word[0], _LONGEST), text) if len(text) > _LONGEST else text
+
+
+def no_such_program(named: str, names: Iterable[str]) -> str:
+    """Return what is told whoever asks for a program that a file does not have; ``names`` are those it has."""
+    there = clipped(", ".join(map(one_line, names)), 400) or "none"
+    return f"there is no program {clipped(one_line(named), 80)} in this file; there are {there}"
 
 
 def anchor(title: str) -> str:

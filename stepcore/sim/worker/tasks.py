@@ -34,7 +34,7 @@ from stepcore.sim.resized import resized
 from stepcore.sim.worker.imports import guarded_reference, import_module, programs_of
 from stepcore.sim.world import Reference
 from stepcore.text.span import SourceFile, Span
-from stepcore.text.wording import one_line
+from stepcore.text.wording import no_such_program, one_line
 
 _CACHED_TASKS: Final = 32
 
@@ -214,11 +214,10 @@ def _python_candidates(request: VerifyRequest) -> list[Candidate]:
 
 def _no_program(program: str, names: set[str], result: CheckResult) -> str:
     """Say which programs there are instead of one that is none, or is a composition of several."""
-    name, there = one_line(program), _listed(names)
     if any(composition.name == program for composition in result.compositions):
-        what = f"{name} is a composition, which runs as a whole by `stepsmith verify`; here"
-        return f"{what} one of its programs is needed: {there}"
-    return f"there is no program {name} in this file; there are {there}"
+        what = f"{one_line(program)} is a composition, which runs as a whole by `stepsmith verify`; here"
+        return f"{what} one of its programs is needed: {_listed(names)}"
+    return no_such_program(program, sorted(names))
 
 
 def composition_named(request: VerifyRequest) -> bool:
