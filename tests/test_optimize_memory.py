@@ -238,7 +238,7 @@ def test_memory_of_another_family_finds_the_same_with_fewer_candidates() -> None
     again, quickly = searched(GEMM, items)
     best = min(best_cycles(plain), best_cycles(again))
     needed = [next(spent for spent, cycles in log if cycles <= 1.05 * best) for log in (slowly, quickly)]
-    assert needed[1] <= 0.6 * needed[0]  # what splits folds of loads, and lanes of pairs, is not taught by that family
+    assert 2 * needed[1] <= needed[0]
 
 
 def test_items_hold_nothing_of_a_users_text() -> None:
@@ -310,6 +310,8 @@ def test_what_helped_at_such_a_bottleneck_comes_first() -> None:
         order.add([Possible(change, at) for change in (ROWS, LANES)])
         assert abs(sum(order.shares()) - 1) < 1e-9
         assert order.take()[0].change == first
+    unseen = Change("depths", ())
+    assert prior.expected(MEMORY, unseen) > prior.expected(COMPUTE, unseen)  # any change brought more there
     slow, fast = Possible(LANES, cycles=2000), Possible(LANES, cycles=1000)
     order = CandidateOrder(prior)
     order.add([slow, fast])

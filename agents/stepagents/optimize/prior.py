@@ -1,7 +1,8 @@
 """What a rewrite is expected to bring at a bottleneck, from optimization memory.
 
 A kernel estimate: each item counts by how like its bottleneck is, and is worth the logarithm of what its change
-brought, nothing where that made the program slower. Of changes that no item knows, the mean of all items is expected.
+brought, nothing where that made the program slower. Of a rewrite that no item knows, as much is expected as others
+brought at such a bottleneck.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ class RewritePrior:
         return known[change]
 
     def _expected(self, bottleneck: Bottleneck, change: Change) -> float:
+        same = self._by_rewrite.get(change.rewrite)
         gains, weights = _BELIEF * self._mean, _BELIEF
-        for item in self._by_rewrite.get(change.rewrite, ()):
+        for item in same or self.items:
             weight = exp(-distance(bottleneck, item.bottleneck)) * min(item.count, _COUNTS)
-            weight *= 1.0 if item.change == change else _OTHER
+            weight *= 1.0 if item.change == change or not same else _OTHER
             gains += weight * _gain(item)
             weights += weight
         return gains / weights
