@@ -16,7 +16,7 @@ from stepcore.findings.diagnostics import Edit, apply_edits
 from stepcore.graph.typed import TypedNode
 from stepcore.records import Record
 from stepcore.rewrites.calls import is_assigned
-from stepcore.rewrites.statements import function_keyword
+from stepcore.rewrites.statements import before_program, function_keyword, functions_of
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.text.span import Embedded, Span
 
@@ -68,12 +68,8 @@ class FuseMaps(Record):
 
 def _function(subject: RewriteSubject, names: list[str]) -> tuple[str, Edit] | None:
     """Return the name of the joined function, and the edit that declares it; None where it cannot be written."""
-    code, tree = subject.code, subject.tree
-    if code is None or tree is None:
-        return None
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    program = functions.get(subject.name)
-    if program is None or not all(name in functions for name in names):
+    code, functions = subject.code, functions_of(subject.tree)
+    if code is None or not all(name in functions for name in names):
         return None
     one, other = (functions[name] for name in names)
     given, made, init = (
@@ -95,10 +91,9 @@ def _function(subject: RewriteSubject, names: list[str]) -> tuple[str, Edit] | N
     lines += [_renamed(shown(statement), argument, between) for statement in other.body]
     begins = "" if init is None else f", init={shown(init)}"
     decorator = f"@{subject.module}fn(input={shown(given)}, output={shown(made)}{begins})"
-    body = "".join(f"    {line}{code.newline}" for line in lines)
     head = f"def {name}({', '.join([*state, one.args.args[0].arg])}):"
-    place = inner_span(code, program.decorator_list[0]).start - 1  # before the @
-    return name, Edit(Span(place, place), f"{decorator}{code.newline}{head}{code.newline}{body}{code.newline * 2}")
+    declared = before_program(subject, [decorator, head, *(f"    {line}" for line in lines)])
+    return None if declared is None else (name, declared)
 
 
 def _can_join(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:

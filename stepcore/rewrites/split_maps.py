@@ -16,7 +16,7 @@ from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall, applied_to
-from stepcore.rewrites.statements import before_program, function_keyword
+from stepcore.rewrites.statements import before_program, function_keyword, functions_of
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 
@@ -33,10 +33,9 @@ class SplitMap(Record):
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
         """Yield each input of each Map of which a part of its function can be taken off, in Python files."""
-        tree = subject.tree
-        if subject.result.module is None or tree is None:
+        if subject.result.module is None:
             return
-        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        functions = functions_of(subject.tree)
         for nodes in subject.heads.values():
             call = subject.call(nodes[0]) if nodes[0].op_name == "Map" else None
             if call is None or len(nodes) > 1 or "fn" not in call.keywords or len(call.items) != len(nodes[0].inputs):
@@ -65,8 +64,8 @@ class SplitMap(Record):
             names = FreshNames(subject.text)
             first, rest = names.one(f"{function.name}_of_{argument}"), names.one(f"{function.name}_rest")
             type_text = ast.unparse(kind)
-            inside = ast.unparse(taken).replace(f"{argument}[{number}]", f"{argument}[0]")
-            left = ast.unparse(_Replaced(taken, argument, number).visit(ast.parse(ast.unparse(returned), mode="eval")))
+            own = f"{argument}[{number}]"
+            inside, left = _replaced(taken, own, f"{argument}[0]"), _replaced(returned, ast.unparse(taken), own)
             lines = [
                 *(f"@{subject.module}fn(input={type_text}, output={type_text})", f"def {first}({argument}):"),
                 *(f"    return [{inside}]", "", ""),
@@ -123,15 +122,20 @@ def _reads(node: ast.AST, own: str) -> bool:
     return isinstance(node, ast.Subscript) and ast.unparse(node) == own
 
 
-class _Replaced(ast.NodeTransformer):
-    """Puts an input in the place of what is computed before."""
+def _replaced(expression: ast.expr, shown: str, new: str) -> str:
+    """Return an expression with ``new`` in the place of each part that reads ``shown``."""
+    copied = ast.parse(ast.unparse(expression), mode="eval")
+    return ast.unparse(_Replaced(shown, new).visit(copied))
 
-    def __init__(self, taken: ast.expr, argument: str, number: int) -> None:
-        self._shown = ast.unparse(taken)
-        self._new = ast.parse(f"{argument}[{number}]", mode="eval").body
+
+class _Replaced(ast.NodeTransformer):
+    """Puts an expression in the place of another one."""
+
+    def __init__(self, shown: str, new: str) -> None:
+        self._shown, self._new = shown, ast.parse(new, mode="eval").body
 
     def visit(self, node: ast.AST) -> ast.AST:
-        """Return the input for the part that was taken, else the node with what is inside of it replaced."""
+        """Return the new one for what is meant, else the node with what is inside of it replaced."""
         if isinstance(node, ast.expr) and ast.unparse(node) == self._shown:
             return self._new
         return self.generic_visit(node)

@@ -52,15 +52,17 @@ def assigned_line(subject: RewriteSubject, value: Span) -> tuple[str, Span] | No
 
 def before_program(subject: RewriteSubject, lines: list[str]) -> Edit | None:
     """Return the edit that puts a declaration at the level of a Python file before the program; None without room."""
-    code, tree = subject.code, subject.tree
-    if code is None or tree is None:
+    program, code = functions_of(subject.tree).get(subject.name), subject.code
+    if code is None or program is None or not program.decorator_list:
         return None
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == subject.name and node.decorator_list:
-            place = inner_span(code, node.decorator_list[0]).start - 1  # before the @
-            text = "".join(f"{line}{code.newline}" for line in lines)
-            return Edit(Span(place, place), f"{text}{code.newline * 2}")
-    return None
+    place = inner_span(code, program.decorator_list[0]).start - 1  # before the @
+    text = "".join(f"{line}{code.newline}" for line in lines)
+    return Edit(Span(place, place), f"{text}{code.newline * 2}")
+
+
+def functions_of(tree: ast.Module | None) -> dict[str, ast.FunctionDef]:
+    """Return the functions at the level of a file by name."""
+    return {} if tree is None else {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def function_keyword(function: ast.FunctionDef, name: str) -> ast.expr | None:

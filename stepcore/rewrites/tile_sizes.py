@@ -14,6 +14,7 @@ from typing import Final
 from stepcore.check.rewriting import inner_span
 from stepcore.findings.diagnostics import Edit
 from stepcore.records import Record
+from stepcore.rewrites.statements import functions_of
 from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
 from stepcore.text.span import Embedded, Span
 
@@ -96,7 +97,7 @@ def _tiles(node: ast.AST) -> Iterator[ast.List | ast.Tuple]:
 
 def _changes_reference(tree: ast.Module, name: str, reference: str | None) -> bool:
     """Whether the numbers that a reference gives, or their order, may follow ``name``."""
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    functions = functions_of(tree)
     values = {target: value for node in tree.body for target, value in _bindings(node)}
     if reference is None or reference not in functions:
         return reference is not None
