@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from stepcore.check.rewriting import inner_span
-from stepcore.findings.diagnostics import Edit
+from stepcore.findings.diagnostics import Edit, apply_edits
 from stepcore.graph.typed import TypedNode
 from stepcore.records import Record
 from stepcore.text.span import Embedded, Span
@@ -78,6 +79,18 @@ def written_list(call: WrittenCall, name: str) -> list[str] | None:
     if not isinstance(value, ast.List | ast.Tuple) or any(isinstance(item, ast.Starred) for item in value.elts):
         return None
     return [ast.unparse(item) for item in value.elts]
+
+
+def with_parameters(text: str, call: WrittenCall, values: Mapping[str, str]) -> str:
+    """Return the head of an application with other values of parameters, of which it gives at least one."""
+    start = call.head.start
+    edits = [
+        Edit(Span(place.start - start, place.end - start), values[name])
+        for name, place in call.keywords.items() if name in values
+    ]  # fmt: skip
+    head = apply_edits(text[start : call.head.end], edits)
+    added = "".join(f", {name}={value}" for name, value in values.items() if name not in call.keywords)
+    return f"{head[:-1].rstrip().removesuffix(',')}{added})" if added else head
 
 
 def factor(text: str) -> str:

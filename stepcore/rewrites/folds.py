@@ -18,9 +18,16 @@ from stepcore.graph.typed import TypedNode
 from stepcore.ops.base import FnLike
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.records import Record
-from stepcore.rewrites.calls import WrittenCall, factor, is_assigned, written_list
+from stepcore.rewrites.calls import WrittenCall, factor, is_assigned, with_parameters, written_list
 from stepcore.rewrites.joined_folds import JoinedFold, joined_fold
-from stepcore.rewrites.statements import assigned_line, before_program, function_keyword, lines_before, times_read
+from stepcore.rewrites.statements import (
+    assigned_line,
+    before_program,
+    function_keyword,
+    functions_of,
+    lines_before,
+    times_read,
+)
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.sizes.dim import DimError
 from stepcore.text.span import Span
@@ -81,7 +88,7 @@ class SplitFold(Record):
             lines = [
                 line
                 for name, source in zip(lists, sources, strict=True)
-                for line in _listed(name, source.part(count, part), f"for {part} in range({count})")
+                for line in _listed(name, source.part(subject.text, count, part), f"for {part} in range({count})")
             ]
             given = f"({', '.join(each)})" if len(each) > 1 else each[0]
             over = f"zip({', '.join(lists)}, strict=True)" if len(each) > 1 else lists[0]
@@ -102,23 +109,19 @@ class _FoldedLoad(Record):
     """A load that a fold reads, called ``name`` there, and the line that goes where it has one of its own."""
 
     name: str
-    head: str
+    call: WrittenCall
     shape: tuple[str, ...]
     stride: tuple[str, ...]
-    base: str
-    places: tuple[tuple[int, int, str], ...]  # in the head, from the last one to the first
     line: Span | None
 
-    def part(self, count: int, number: str) -> str:
-        """Return the load of one of ``count`` parts, whose number stands in the name ``number``."""
+    def part(self, text: str, count: int, number: str) -> str:
+        """Return, out of ``text``, the load of one of ``count`` parts, whose number stands in the name ``number``."""
         first = f"{factor(self.shape[0])} // {count}"
         step = "" if self.stride[0] == "1" else f" * {factor(self.stride[0])}"
-        base = f"{self.base + ' + ' if self.base else ''}{number} * ({first}){step}"
-        head = self.head
-        for start, end, name in self.places:
-            value = base if name == "base" else f"[{', '.join((first, *self.shape[1:]))}]"
-            head = f"{head[:start]}{value}{head[end:]}"
-        return f"{head if self.base else f'{head[:-1]}, base={base})'}.apply()"
+        given = self.call.keywords.get("base")
+        before = "" if given is None else f"{text[given.start : given.end]} + "
+        values = {"shape": f"[{', '.join((first, *self.shape[1:]))}]", "base": f"{before}{number} * ({first}){step}"}
+        return f"{with_parameters(text, self.call, values)}.apply()"
 
 
 def _listed(name: str, item: str, rounds: str) -> list[str]:
@@ -133,8 +136,7 @@ def _part(subject: RewriteSubject, load: TypedNode, item: Span) -> _FoldedLoad |
     if not isinstance(load.op, LinearOffChipLoad) or call is None or len(subject.heads[load.op_span]) > 1:
         return None
     shape, stride = written_list(call, "shape"), written_list(call, "stride")
-    head = subject.text[call.head.start : call.head.end]
-    if not shape or not stride or "\n" in head or not head.endswith(")") or head[:-1].rstrip().endswith(","):
+    if not shape or not stride or "\n" in subject.text[call.head.start : call.head.end]:
         return None
     name, line = "loads", None
     if item != call.whole:
@@ -143,14 +145,7 @@ def _part(subject: RewriteSubject, load: TypedNode, item: Span) -> _FoldedLoad |
         if found is None or found[0] != name or times_read(subject, name) != 1:
             return None
         line = found[1]
-    base = call.keywords.get("base")
-    places = [
-        (place.start - call.head.start, place.end - call.head.start, name)
-        for name, place in call.keywords.items() if name in ("shape", "base")
-    ]  # fmt: skip
-    places.sort(reverse=True)
-    text = "" if base is None else subject.text[base.start : base.end]
-    return _FoldedLoad(name, head, tuple(shape), tuple(stride), text, tuple(places), line)
+    return _FoldedLoad(name, call, tuple(shape), tuple(stride), line)
 
 
 class JoinFolds(Record):
@@ -210,11 +205,10 @@ def _joining(
     names: FreshNames,
 ) -> tuple[str, Edit] | None:
     """Return the name of the function that joins results, and what declares it; None where none can be written."""
-    given, tree = call.keywords.get("fn"), subject.tree
-    if given is None or tree is None:
+    given = call.keywords.get("fn")
+    if given is None:
         return None
-    functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)}
-    function = functions.get(subject.text[given.start : given.end])
+    function = functions_of(subject.tree).get(subject.text[given.start : given.end])
     output = None if function is None else function_keyword(function, "output")
     if output is None:
         return None

@@ -15,7 +15,7 @@ from stepcore.graph.typed import TypedNode
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.ops.streamify import Streamify
 from stepcore.records import Record
-from stepcore.rewrites.calls import WrittenCall, written_list
+from stepcore.rewrites.calls import WrittenCall, with_parameters, written_list
 from stepcore.rewrites.statements import assigned_line, times_read
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.sizes.dim import Dim, product
@@ -58,13 +58,10 @@ class LoadAgain(Record):
         if again is None or gone is None:
             return
         sizes, strides = again
-        text = subject.text
-        head = text[source.head.start : source.head.end]
-        places = {"shape": [*sizes, *shape[held:]], "stride": [*strides, *stride[held:]]}
-        for name, items in sorted(places.items(), key=lambda item: -source.keywords[item[0]].start):
-            place = source.keywords[name]
-            start, end = place.start - source.head.start, place.end - source.head.start
-            head = f"{head[:start]}[{', '.join(items)}]{head[end:]}"
+        counters = {"shape": [*sizes, *shape[held:]], "stride": [*strides, *stride[held:]]}
+        head = with_parameters(
+            subject.text, source, {name: f"[{', '.join(items)}]" for name, items in counters.items()}
+        )
         if "\n" in head:
             return
         name = load.memory.name

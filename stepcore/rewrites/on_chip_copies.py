@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stepcore.check.rewriting import FreshNames
-from stepcore.findings.diagnostics import Edit, apply_edits
+from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.records import Record
-from stepcore.rewrites.calls import WrittenCall, factor, written_list
+from stepcore.rewrites.calls import WrittenCall, factor, with_parameters, written_list
 from stepcore.rewrites.statements import lines_before
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.sizes.dim import Dim
-from stepcore.text.span import Span
 
 
 class KeepOnChip(Record):
@@ -76,11 +75,7 @@ class KeepOnChip(Record):
         text, module = subject.text, subject.module
         names = FreshNames(text)
         loaded, kept = names.one("loaded"), names.one("kept")
-        inside = [
-            Edit(Span(call.keywords[name].start - call.head.start, call.keywords[name].end - call.head.start), value)
-            for name, value in zip(("shape", "stride"), load, strict=True)
-        ]
-        written = apply_edits(text[call.head.start : call.head.end], inside)
+        written = with_parameters(text, call, dict(zip(("shape", "stride"), load, strict=True)))
         if "\n" in written:
             return None
         lines = [f"{loaded} = {written}.apply()", f"{kept} = {module}Bufferize(a={held}).apply({loaded})"]
