@@ -67,11 +67,9 @@ class LaneCounts(Record):
             return
         line = subject.text.count("\n", 0, node.op_span.start) + 1
         for other in (2 * count, count // 2):
-            edits = _counts(subject, heads, other)
-            if edits is None or not 0 < other <= _MOST or other in (count, 2 * count - 1):
-                continue
+            edits = _counts(subject, heads, other) if 0 < other <= _MOST else None
             with_compute = _given_back(subject, inside, count, other)
-            if with_compute is None:
+            if edits is None or with_compute is None:
                 continue
             what = f"{counted(other, 'lane')}, not {count} (line {line})"
             yield RewriteSite(self.name, what, (*edits, *with_compute), (("N", str(other)),))
