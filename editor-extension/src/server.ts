@@ -251,20 +251,13 @@ export type OptimizeGoal = "cycles" | "memory" | "front";
  * What whoever wants a faster program may say besides; None is left to Stepsmith.
  *
  * At most `capacity` bytes on chip (None: what the chip has), `compute` FLOPs per cycle of all units together. The
- * search goes on for `seconds` at most. `proposer` `llm` asks a model instead of trying rewrites, `auto` asks
- * one after them where there is a `model`, its name for results; `price` is what it costs, see
- * `stepcore.settings.limits.read_price`, and an order takes `budget_tokens` at most. `remember`: use
- * optimization memory, and add to it.
+ * search goes on for `seconds` at most. `remember`: use optimization memory, and add to it.
  */
-export interface OptimizeOptions {
+export interface OptimizeOptions extends ProposerOptions {
   readonly goal?: OptimizeGoal;
   readonly capacity?: number;
   readonly compute?: number;
   readonly seconds?: number;
-  readonly proposer?: OptimizeProposer;
-  readonly model?: string;
-  readonly price?: readonly unknown[];
-  readonly budget_tokens?: number;
   readonly remember?: boolean;
 }
 
@@ -405,6 +398,20 @@ export interface ProposedSizes {
   readonly settled: boolean;
   readonly name?: string;
   readonly line?: number;
+}
+
+/**
+ * Who proposes changes; None is left to Stepsmith.
+ *
+ * `proposer` `llm` asks a model instead of trying rewrites, `auto` asks one after them where there is a
+ * `model`, its name for results; `price` is what it costs, see `stepcore.settings.limits.read_price`, and an
+ * order takes `budget_tokens` at most.
+ */
+export interface ProposerOptions {
+  readonly proposer?: OptimizeProposer;
+  readonly model?: string;
+  readonly price?: readonly unknown[];
+  readonly budget_tokens?: number;
 }
 
 /**

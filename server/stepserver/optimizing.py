@@ -22,7 +22,8 @@ from stepcore.ide.programs import programs
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobdata.choices import OrderState
 from stepcore.jobdata.faster import OptimizeOrder, OptimizeStop, OptimizingParams, Taken, TakeOrder
-from stepcore.jobdata.optimizing import OPTIMIZE, FasterResult, OptimizeProgress, OptimizeRequest
+from stepcore.jobdata.optimizing import OPTIMIZE, FasterResult, OptimizeProgress, OptimizeRequest, ProposerOptions
+from stepcore.jobdata.plain import shared
 from stepcore.jobs import Job, JobCancelled, JobError
 from stepcore.settings.data_folder import records_folder, store_path
 from stepserver.agents import AgentPools, answer_of_model
@@ -76,25 +77,11 @@ class Optimizing:
         told = (each.told for each in self._running.values() if each.module is module)
         return next((each for each in told if each.program == program), None)
 
-    def hindrance(self, module: Module, analysis: Analysis, info: ProgramInfo | None, named: str | None = None) -> str:
-        """Return why a program cannot be made faster; "" where nothing speaks against it. No search is begun.
-
-        ``named`` is what an order calls it, whether there is such a program or not.
-        """
-        around = self._around
-        if problem := hindrance_in(around.workspace, around.projects, module, analysis, info, named):
-            return problem
-        problem = self._timing.chip(module).problem
-        return f"the chip cannot be used: {problem}" if problem else ""
-
     def start(self, module: Module, analysis: Analysis, order: OptimizeOrder) -> tuple[int, str, str]:
         """Begin a search; returns its number, or 0 and why there is none, and the program that is meant."""
         info = program_of(module, analysis, order)
         name = "" if info is None else info.name
-        problem = self.hindrance(module, analysis, info, order.program) or _unusable(order)
-        if not problem and self._running:
-            other = next(iter(self._running.values())).told.program
-            problem = f"{other} is being made faster, which takes all cores: stop that first"
+        problem = self._hindrance(module, analysis, info, order)
         if problem or info is None:
             return 0, problem, name
         request = self._request(module, info, order)
@@ -152,6 +139,20 @@ class Optimizing:
         """Kill all workers and wait for it; for the end of the process."""
         self._pools.close()
 
+    def _hindrance(self, module: Module, analysis: Analysis, info: ProgramInfo | None, order: OptimizeOrder) -> str:
+        """Return why no search is begun; "" where nothing speaks against it."""
+        around = self._around
+        if problem := hindrance_in(around.workspace, around.projects, module, analysis, info, order.program):
+            return problem
+        if problem := self._timing.chip(module).problem:
+            return f"the chip cannot be used: {problem}"
+        if problem := _unusable(order):
+            return problem
+        if self._running:
+            other = next(iter(self._running.values())).told.program
+            return f"{other} is being made faster, which takes all cores: stop that first"
+        return ""
+
     def _request(self, module: Module, info: ProgramInfo, order: OptimizeOrder) -> OptimizeRequest:
         around, chip = self._around, self._timing.chip(module).hardware
         settings, config = around.workspace.settings_of(module.uri), around.projects.project(module).config
@@ -174,10 +175,7 @@ class Optimizing:
             ledger=str(store_path().with_name(_LEDGER)),
             store=str(store_path()) if order.remember else "",
             workspace=to_fs_path(around.workspace.folder_of(module.uri)) or str(Path(module.path).parent),
-            proposer=order.proposer,
-            model=order.model,
-            price=order.price,
-            budget_tokens=order.budget_tokens,
+            **shared(ProposerOptions, order),
         )
 
     def _hear(self, number: int, news: OptimizeProgress) -> None:
@@ -275,5 +273,5 @@ def _records() -> Path:
 def _isolation(request: OptimizeRequest) -> Isolation:
     """Return what the worker may do: start the workers that time and verify, each kept away from more than it needs."""
     inner = isolation_for(Path(request.path), network=request.network)
-    kept = {str(Path(file).parent) for file in (request.records, request.ledger, request.store) if file}
+    kept = {str(Path(file).parent) for file in (request.ledger, request.store) if file}
     return Isolation("user", tuple(sorted({*inner.folders, request.records, *kept})), inner.network)

@@ -99,28 +99,35 @@ class TrialResult(Record):
     figures: Figures | None = None
 
 
-class OptimizeOptions(Record, kw_only=True):
+class ProposerOptions(Record, kw_only=True):
+    """Who proposes changes; None is left to Stepsmith.
+
+    ``proposer`` ``llm`` asks a model instead of trying rewrites, ``auto`` asks one after them where there is a
+    ``model``, its name for results; ``price`` is what it costs, see :func:`stepcore.settings.limits.read_price`, and an
+    order takes ``budget_tokens`` at most.
+    """
+
+    proposer: OptimizeProposer = "auto"
+    model: str | None = None
+    price: tuple[Any, ...] | None = None
+    budget_tokens: int | None = None
+
+
+class OptimizeOptions(ProposerOptions, kw_only=True):
     """What whoever wants a faster program may say besides; None is left to Stepsmith.
 
     At most ``capacity`` bytes on chip (None: what the chip has), ``compute`` FLOPs per cycle of all units together. The
-    search goes on for ``seconds`` at most. ``proposer`` ``llm`` asks a model instead of trying rewrites, ``auto`` asks
-    one after them where there is a ``model``, its name for results; ``price`` is what it costs, see
-    :func:`stepcore.settings.limits.read_price`, and an order takes ``budget_tokens`` at most. ``remember``: use
-    optimization memory, and add to it.
+    search goes on for ``seconds`` at most. ``remember``: use optimization memory, and add to it.
     """
 
     goal: OptimizeGoal = "cycles"
     capacity: int | None = None
     compute: int | None = None
     seconds: float | None = None
-    proposer: OptimizeProposer = "auto"
-    model: str | None = None
-    price: tuple[Any, ...] | None = None
-    budget_tokens: int | None = None
     remember: bool = True
 
 
-class OptimizeRequest(TrialSubject, kw_only=True):
+class OptimizeRequest(TrialSubject, ProposerOptions, kw_only=True):
     """A program of which faster ones are wanted: the file's ``text``, and what verifies them.
 
     ``compute`` 0 is what Stepsmith takes by itself. A verification may take ``run_seconds`` and ``run_memory`` MiB;
@@ -139,10 +146,6 @@ class OptimizeRequest(TrialSubject, kw_only=True):
     ledger: str
     store: str = ""
     workspace: str = ""
-    proposer: OptimizeProposer = "auto"
-    model: str | None = None
-    price: tuple[Any, ...] | None = None
-    budget_tokens: int | None = None
 
 
 class OptimizeProgress(Record):
