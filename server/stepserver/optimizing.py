@@ -25,7 +25,7 @@ from stepcore.jobdata.faster import OptimizeOrder, OptimizeStop, OptimizingParam
 from stepcore.jobdata.optimizing import OPTIMIZE, FasterResult, OptimizeProgress, OptimizeRequest, ProposerOptions
 from stepcore.jobdata.plain import shared
 from stepcore.jobs import Job, JobCancelled, JobError
-from stepcore.settings.data_folder import records_folder, store_path
+from stepcore.settings.data_folder import LEDGER, records_folder, store_path
 from stepserver.agents import AgentPools, answer_of_model
 from stepserver.convert import Converter
 from stepserver.documents import Module
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 TOLD: Final = "stepsmith/optimizing"
 CHANGED: Final = "the text has changed since; make it faster again, or undo the change"
 _SECONDS: Final = 60.0  # of a search, where nobody says more
-_LEDGER: Final = "answers.sqlite3"  # of paid answers, as commands call it
 _PROOF: Final = 1800.0  # of work beyond the search: the front is verified; every run has a limit of its own
 _MOST: Final = 1 << 50  # bytes, FLOPs per cycle
 _LONGEST: Final = 604_800.0  # seconds
@@ -172,7 +171,7 @@ class Optimizing:
             run_memory=limits.memory,
             network=limits.network,
             records=str(_records()),
-            ledger=str(store_path().with_name(_LEDGER)),
+            ledger=str(store_path().with_name(LEDGER)),
             store=str(store_path()) if order.remember else "",
             workspace=to_fs_path(around.workspace.folder_of(module.uri)) or str(Path(module.path).parent),
             **shared(ProposerOptions, order),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 STORE_VARIABLE: Final = "STEPSMITH_STORE"
+LEDGER: Final = "answers.sqlite3"  # the file of paid answers
 _RECORDS: Final = "optimize"
 
 

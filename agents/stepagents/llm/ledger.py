@@ -20,6 +20,7 @@ from stepagents.llm.budget import Spent
 from stepagents.llm.faults import Fault
 from stepagents.llm.transport import Message
 from stepcore.records import Record
+from stepcore.settings.data_folder import LEDGER
 
 _BUSY_SECONDS: Final = 30.0
 _VERSION: Final = 1
@@ -85,7 +86,7 @@ def default_path() -> Path:
     """Return the ledger of this user."""
     from platformdirs import user_data_path
 
-    return user_data_path("stepsmith", appauthor=False) / "answers.sqlite3"
+    return user_data_path("stepsmith", appauthor=False) / LEDGER
 
 
 class Ledger:

@@ -68,8 +68,7 @@ class ProgramSearch:
                 subject, order.target, record, judges, watch, began_with,
                 with_code=self.keep_code, executor=self.timers, advice=advice,
             )  # fmt: skip
-            if learned := record.learn(outcome.learned):
-                self.memory.keep(learned)
+            self.memory.keep(record.learn(outcome.learned))
             if record.problem:
                 complain(record.problem)
         return outcome, began_with
