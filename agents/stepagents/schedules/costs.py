@@ -16,7 +16,7 @@ from stepcore.timing.hardware import Hardware
 
 CAPACITY: Final = 16 << 20  # bytes on chip where the chip says nothing
 _LEAST: Final = 64  # FLOPs per cycle of a unit
-_ALONE: Final = 20  # cycles until a burst is back
+ALONE: Final = 20  # cycles until a burst is back
 
 
 class LoadCost(Record):
@@ -76,12 +76,12 @@ class ScheduleCosts:
         memory = chip.memory
         dispatch = self.dispatch(chip) or memory.dispatch
         peak = memory.channels / memory.interval
-        ports = [each.calls * (each.bursts / dispatch + _ALONE) for each in (*self.loads, *self.stores)]
+        ports = [each.calls * (each.bursts / dispatch + ALONE) for each in (*self.loads, *self.stores)]
         calls = [self._call(each, speed, chip) for each, speed in zip(self.units, self.speeds(), strict=True)]
         busy = [each.calls * call for each, call in zip(self.units, calls, strict=True)]
         ruling = max([self.bursts() / peak, *ports, *busy], default=0.0)
-        first = sum(each.ports * each.bursts for each in self.loads) / peak + _ALONE
-        first = max(first, *(each.bursts / dispatch + _ALONE for each in self.loads))
+        first = sum(each.ports * each.bursts for each in self.loads) / peak + ALONE
+        first = max(first, *(each.bursts / dispatch + ALONE for each in self.loads))
         last = max((each.ports * each.bursts / peak + each.bursts / dispatch for each in self.stores), default=0.0)
         once = sum(calls) - calls[busy.index(max(busy))]
         return round(ruling + first + once + last)

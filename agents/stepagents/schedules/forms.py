@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from stepagents.schedules.costs import LoadCost, UnitCost
 from stepagents.schedules.parts import NoSchedule, TilePart
@@ -11,9 +10,6 @@ from stepagents.schedules.tile_ops import TileBody
 from stepagents.schedules.writer import Lanes, Loops, Writer, lane_count, tuple_text
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
-
-if TYPE_CHECKING:
-    pass
 
 
 class Scheduled(Record):

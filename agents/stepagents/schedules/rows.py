@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from stepagents.schedules.forms import Scheduled, store, unit_of
 from stepagents.schedules.sizes import divisors
-from stepagents.schedules.space import LEAST_LANES, MOST_LANES, Schedule, ScheduleForm, SizedFunction, rows_of
+from stepagents.schedules.space import LEAST_LANES, MOST_LANES, TALLEST, Schedule, ScheduleForm, SizedFunction, rows_of
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.schedules.writer import ProgramLane, Writer, tuple_text
-
-_TALLEST: Final = 4096
 
 
 class RowsForm(ScheduleForm):
@@ -27,11 +24,11 @@ class RowsForm(ScheduleForm):
         """Yield tiles of rows in lanes, then those of columns."""
         dims = function.dims
         for lane, own in function.lanes_of_rows(dims):
-            for tile in divisors(own, 1, _TALLEST):
+            for tile in divisors(own, 1, TALLEST):
                 yield Schedule(self.name, {"r": tile}, (lane,))
         rows = function.size(rows_of(dims))
         if max(divisors(rows, 1, MOST_LANES)) < LEAST_LANES:  # lanes that do not divide the rows
-            for tile in divisors(rows, 1, _TALLEST):
+            for tile in divisors(rows, 1, TALLEST):
                 for count in (LEAST_LANES, 2 * LEAST_LANES, 4 * LEAST_LANES):
                     yield Schedule(self.name, {"r": tile}, (ProgramLane("r", count),))
         if len(dims) > 1 and dims[-2] != 1:

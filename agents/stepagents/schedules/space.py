@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction
 
 MOST_LANES: Final = 64
+TALLEST: Final = 4096  # rows of a tile
 LEAST_LANES: Final = 16  # where the sizes allow for so many: below that units wait for their own port on chip
 DEPTHS: Final = (32, 128)  # of tiles of a contracted dimension that is cut
 TILE_NAMES: Final = {"r": "TM", "c": "TN", "k": "TK", "f": "TF", "t": "TT"}

@@ -13,7 +13,7 @@ from stepagents.schedules.costs import LoadCost, UnitCost
 from stepagents.schedules.forms import Scheduled, unit_of
 from stepagents.schedules.parts import WHOLE, Labels, NoSchedule, TilePart, scalar_of, shape_of
 from stepagents.schedules.sizes import divisors
-from stepagents.schedules.space import Schedule, ScheduleForm, SizedFunction, loops_over
+from stepagents.schedules.space import TALLEST, Schedule, ScheduleForm, SizedFunction, loops_over
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.schedules.writer import Loops, Writer, lane_count, tuple_text
 from stepagents.traced.graph import opname, size_text
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
 _KINDS: Final = {"sum": "sum", "mean": "sum", "amax": "amax", "max": "amax"}  # and how partial results are joined
-_TALLEST: Final = 4096
 _MINUS_INFINITY: Final = float("-inf")
 
 
@@ -62,7 +61,7 @@ class TotalsForm(ScheduleForm):
     def points(self, function: SizedFunction) -> Iterator[Schedule]:
         """Yield tiles of rows of the tensor, in lanes."""
         for lane, own in function.lanes_of_rows(_folded(function)):
-            for tile in divisors(own, 1, _TALLEST):
+            for tile in divisors(own, 1, TALLEST):
                 yield Schedule(self.name, {"r": tile}, (lane,))
 
     def loops(self, function: SizedFunction, _labels: Labels) -> Loops:

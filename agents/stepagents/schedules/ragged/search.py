@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from stepagents.schedules.costs import CAPACITY
+from stepagents.schedules.costs import ALONE, CAPACITY
 from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.ragged.attention import RaggedAttention, ragged_attention
@@ -34,7 +34,6 @@ LANES: Final = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _ROWS: Final = (8, 16, 32, 64, 128, 256, 512)
 _PARTS: Final = (2, 4, 8, 16)  # of a request
 _MOST_TILES: Final = 1 << 12  # of all caches together, where larger ones do: each is timed
-_ALONE: Final = 20  # cycles until a burst is back
 
 
 class RaggedOptions(Record):
@@ -139,11 +138,11 @@ class RaggedSearch:
         chip, costs = self._options.chip, program.costs
         dispatch = point.dispatch or costs.dispatch(chip) or chip.memory.dispatch
         caches = costs.loads[:2]
-        stages = [load.bursts / dispatch + _ALONE for load in caches]
+        stages = [load.bursts / dispatch + ALONE for load in caches]
         for unit, speed in zip(costs.units, costs.speeds(), strict=True):
             stages.append(max(unit.flops / speed, sum(unit.reads) / chip.onchip.bandwidth))
         peak = chip.memory.channels / chip.memory.interval
-        query = (costs.loads[-1].bursts / dispatch + _ALONE) / point.parts
+        query = (costs.loads[-1].bursts / dispatch + ALONE) / point.parts
         pieces = parts_of(self._tiles(point.rows), point.parts)
         pace = TilePace(max(stages), sum(load.bursts for load in caches) / peak, query)
         return round(lane_cycles(point.dealing, pieces, point.lanes, pace) + sum(stages))

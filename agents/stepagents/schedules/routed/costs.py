@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
+from stepagents.schedules.costs import ALONE, LoadCost, ScheduleCosts, UnitCost
 from stepagents.schedules.routed.experts import ExpertBlock, down_tile, tile_of
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint
 from stepcore.sizes.dim import Dim
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from stepcore.timing.hardware import Hardware
 
 SCORED: Final = (16, 8, 4, 2, 1)  # rows that are scored at a time
-_ALONE: Final = 20  # cycles until a burst is back
 
 
 def scored_at_once(plan: MixturePlan) -> int:
@@ -101,11 +100,12 @@ class MixtureCosts:
         dispatch = self.dispatch or self._chip.memory.dispatch
         bursts = [self._bursts(tile) for tile in self._matrices()]
         read = max(map(prod, self._matrices())) * 4 / self._chip.onchip.bandwidth
-        port = max(max(bursts) / dispatch + _ALONE, read)
+        port = max(max(bursts) / dispatch + ALONE, read)
         speeds = self.costs.speeds()
+        units = list(zip(self._flops(), speeds[1:], strict=True))
         work = [0.0] * self._regions
         for expert, (tiles, high) in enumerate(zip(self._tiles, self._heights, strict=True)):
-            flops = (high * each / speed for each, speed in zip(self._flops(), speeds[1:], strict=True))
+            flops = (high * each / speed for each, speed in units)
             work[expert // self._point.shared] += tiles * self._steps * max(port, *flops)
         peak = self._chip.memory.channels / self._chip.memory.interval
         moved = sum(self._tiles) * self._steps * sum(bursts) / peak
