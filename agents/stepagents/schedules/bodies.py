@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.parts import Blocks, Labels, TilePart
+from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.text.span import Embedded
+from stepcore.types import Element
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -82,7 +85,18 @@ class TileText(ABC):
 
     def returning(self, result: str) -> str:
         """Return the whole body with one result; a name that is only returned is left out."""
-        lines = list(self.lines)
-        if lines and lines[-1].startswith(f"{result} = "):
-            result = lines.pop().partition(" = ")[2]
-        return "\n".join([*lines, f"return [{result}]"])
+        return returning(self.lines, result)
+
+
+def returning(lines: Sequence[str], result: str) -> str:
+    """Return a body of lines with one result; a name that is only returned is left out."""
+    lines = list(lines)
+    if lines and lines[-1].startswith(f"{result} = "):
+        result = lines.pop().partition(" = ")[2]
+    return "\n".join([*lines, f"return [{result}]"])
+
+
+def declared(name: str, given: Element, output: Element, body: str, init: tuple[float, ...] | None = None) -> FnDecl:
+    """Return an element function; one with ``init`` has a state."""
+    arguments = ("input",) if init is None else ("state", "input")
+    return FnDecl(name, name, given, output, CodeBlock(Embedded.whole(body), arguments), init)

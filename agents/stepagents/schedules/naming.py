@@ -1,11 +1,30 @@
-"""Names of streams in a program, kept apart from what the user calls tensors and sizes."""
+"""What a program calls things, kept apart from what the user calls tensors and sizes, and the user's lines in it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from stepagents.lower.functions import fresh_name
+from stepagents.traced.graph import line_of
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from stepagents.traced.graph import TracedFunction
+
+
+def file_names(traced: TracedFunction, sizes: Collection[str]) -> set[str]:
+    """Return what the file of a program calls something: modules, sizes, tensors, the function and its twins."""
+    own = {traced.name, f"{traced.name}_reference", f"torch_{traced.name}"}
+    return {"step", "torch", *sizes, *own, *(item.name for item in traced.inputs)}
+
+
+def line_comment(node: Node) -> list[str]:
+    """Return the comment from which line of the user's file something is, none where that is not known."""
+    place = line_of(node)
+    return [] if place is None else [f"# line {place[1]}"]
 
 
 def own_name(name: str) -> str:

@@ -14,6 +14,7 @@ from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.forms import Scheduled, bracketed
 from stepagents.schedules.front import smaller
 from stepagents.schedules.gathered import GatheredForm
+from stepagents.schedules.naming import file_names
 from stepagents.schedules.parts import NoSchedule, TilePart
 from stepagents.schedules.products import ProductForm
 from stepagents.schedules.programs import Tiled, tiled
@@ -37,7 +38,9 @@ _TRIED: Final[tuple[ScheduleForm, ...]] = (  # in this order
     TotalsForm(), ScanForm(), WindowsForm(), ProductForm(), ChainForm(), GatheredForm(), RowsForm(),
 )  # fmt: skip
 FORMS: Final = {form.name: form for form in _TRIED}
-_LOCALS: Final = frozenset(("step", "torch", "tile", "place", "here", "total", "input", "state", "i", "j", "h"))
+_LOCALS: Final = frozenset(
+    ("tile", "place", "here", "total", "input", "state", "i", "j", "h", "Annotated", "range", "tuple")
+)
 
 
 @dataclass(slots=True)
@@ -138,8 +141,7 @@ def _written(function: SizedFunction, point: Schedule, chip: Hardware) -> Tiled:
         NoSchedule: it does not fit the function or its sizes.
     """
     form, traced = FORMS[point.form], function.traced
-    taken = {*_LOCALS, *TILE_NAMES.values(), *function.bound, *(item.name for item in traced.inputs)}
-    taken |= {traced.name, f"{traced.name}_reference", f"torch_{traced.name}", "Annotated", "range", "tuple"}
+    taken = {*_LOCALS, *TILE_NAMES.values(), *file_names(traced, function.bound)}
     memory = fresh_name("result", taken)
     sizes = {"b": Dim.of(1), "1": Dim.of(1), **{label: Dim.of(size) for label, size in point.blocks.items()}}
     lanes = {lane.label: lane for lane in point.lanes}

@@ -13,14 +13,15 @@ from math import lcm, prod
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepagents.lower.functions import fresh_name
+from stepagents.schedules.bodies import declared
 from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
+from stepagents.schedules.naming import line_comment
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, scalar_of
 from stepagents.schedules.tile_ops import TileBody
-from stepagents.traced.graph import line_of, size_text
-from stepcore.fn.decl import CodeBlock, FnDecl
+from stepagents.traced.graph import size_text
+from stepcore.fn.decl import FnDecl
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
-from stepcore.text.span import Embedded
 from stepcore.types import DTYPE_BYTES, Element, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Writer:
     may_end: bool = False  # the last lane of rows may have fewer blocks than the others
     least: dict[str, int] = field(default_factory=dict)  # the one size that such a program is for, by its text
     views: dict[str, MemoryView] = field(default_factory=dict)  # of tensors whose memory has other sizes
-    _said: set[int] = field(default_factory=set)
+    _said: set[str] = field(default_factory=set)
     _counts: dict[str, str] = field(default_factory=dict)
 
     # -- sizes -------------------------------------------------------------------------------------
@@ -186,10 +187,10 @@ class Writer:
 
     def said(self, node: Node) -> None:
         """Say above what follows from which line of the user's file it is, once for each line."""
-        place = line_of(node)
-        if place is not None and place[1] not in self._said:
-            self._said.add(place[1])
-            self.lines.append(f"# line {place[1]}")
+        comment = line_comment(node)
+        if not self._said.issuperset(comment):
+            self._said.update(comment)
+            self.lines += comment
 
     def load(self, part: TilePart, loops: Loops, readers: Sequence[ProgramLane], uses: int = 1) -> Family:
         """Write the loads of a tensor of the user, one for each lane that has tiles of its own.
@@ -394,14 +395,13 @@ class Writer:
         """
         several = inputs if isinstance(inputs, STuple) else STuple(tuple(inputs))
         given: Element = several if len(several.items) > 1 else several.items[0]
-        arguments = ("input",) if init is None else ("state", "input")
         self.costs.units.append(unit)
         speed = f", {_BW}{len(self.costs.units) - 1}@" if unit.flops else ""
         for fn in self.fns:
             if (fn.input, fn.output, fn.init) == (given, output, init) and fn.body.source.text == body:
                 return f"fn={fn.func_name}{{}}{speed}"
         name = fresh_name(name, self.taken)
-        self.fns.append(FnDecl(name, name, given, output, CodeBlock(Embedded.whole(body), arguments), init))
+        self.fns.append(declared(name, given, output, body, init))
         return f"fn={name}{{}}{speed}"
 
     def mapped(self, name: str, body: TileBody, part: TilePart, result: str, unit: UnitCost) -> str:

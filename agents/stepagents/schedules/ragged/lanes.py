@@ -13,18 +13,18 @@ from math import gcd, prod
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
+from stepagents.schedules.bodies import declared
 from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
-from stepagents.schedules.naming import kept_apart, own_name
+from stepagents.schedules.naming import file_names, kept_apart, line_comment, own_name
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, program_spec
 from stepagents.schedules.ragged.attention import RaggedAttention
 from stepagents.schedules.ragged.points import FREE, LanePoint
 from stepagents.schedules.tile_ops import TileBody, factors
-from stepagents.traced.graph import line_of, size_text
-from stepcore.fn.decl import CodeBlock, FnDecl
+from stepagents.traced.graph import size_text
+from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import Port
 from stepcore.sizes.dim import Dim
-from stepcore.text.span import Embedded
 from stepcore.types import Buffer, Element, Scalar, StreamType, STuple, Tile
 
 if TYPE_CHECKING:
@@ -95,22 +95,8 @@ class _Writing:
         self._plan = writer.plan
         self._point = point
         self._chip = chip
-        traced = writer.traced
-        self.taken = {
-            "step",
-            "torch",
-            "input",
-            "state",
-            "top",
-            "old",
-            "p",
-            "i",
-            "TR",
-            *_LOCALS,
-            *writer.bound,
-            traced.name,
-        }
-        self.taken |= {item.name for item in traced.inputs} | {f"{traced.name}_reference", f"torch_{traced.name}"}
+        own = {"input", "state", "top", "old", "p", "i", "TR", *_LOCALS}
+        self.taken = own | file_names(writer.traced, writer.bound)
         self.memory = fresh_name("result", self.taken)
         self.fns: list[FnDecl] = []
         self.costs = ScheduleCosts()
@@ -172,8 +158,7 @@ class _Writing:
         self, name: str, given: Element, output: Element, body: str, init: tuple[float, ...] | None = None
     ) -> str:
         name = fresh_name(name, self.taken)
-        arguments = ("input",) if init is None else ("state", "input")
-        self.fns.append(FnDecl(name, name, given, output, CodeBlock(Embedded.whole(body), arguments), init))
+        self.fns.append(declared(name, given, output, body, init))
         return name
 
     def _unit(self, flops: int, reads: Sequence[TilePart]) -> None:
@@ -294,7 +279,7 @@ class _Writing:
 
     def _dealt(self, count: str, lane: Sequence[str], ending: Sequence[str]) -> list[str]:
         point = self._point
-        said = self._said(self._plan.product)
+        said = line_comment(self._plan.product)
         kind, places = ("Random", "n2") if point.dealing == "longest" else ("Linear", "")
         store = f"step.{kind}OffChipStore(tensor={self.memory}{self._port()})"
         if point.lanes == 1:
@@ -328,10 +313,6 @@ class _Writing:
     def _stored(self, store: str, places: str, ending: Sequence[str], results: str) -> list[str]:
         *before, last = (line.format(results=results) for line in ending)
         return [*before, f"{store}.apply({f'({places}, {last})' if places else last})"]
-
-    def _said(self, node: Node) -> list[str]:
-        place = line_of(node)
-        return [] if place is None else [f"# line {place[1]}"]
 
     def _order(self, query: str, keys: str) -> str:
         return ", ".join(keys if is_cache else query for is_cache in self._in_order)

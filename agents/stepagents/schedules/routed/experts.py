@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.lower.functions import fresh_name
-from stepagents.schedules.bodies import ATOM
+from stepagents.schedules.bodies import ATOM, returning
 from stepagents.schedules.parts import NoSchedule, shape_of
 from stepagents.schedules.routed.indices import Atom, Index, IndexedValue, aligned, resolved
 from stepagents.schedules.routed.mixture import ExpertTerm, Mixture
@@ -74,10 +74,7 @@ class ExpertBlock(Record):
         turned = {name: operand.turned for name, operand in self.products}
         lines = [f"{name} = {product(place, turned=turned[name])}" for name, place in computed]
         lines += [_replaced(line, names) for line in self.lines]
-        result = _replaced(self.result, names)
-        if lines and lines[-1].startswith(f"{result} = "):
-            result = lines.pop().partition(" = ")[2]
-        return "\n".join([*lines, f"return [{result}]"])
+        return returning(lines, _replaced(self.result, names))
 
 
 def product(place: int, *, turned: bool) -> str:

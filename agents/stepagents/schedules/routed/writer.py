@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
-from stepagents.schedules.naming import kept_apart, own_name
+from stepagents.schedules.bodies import declared
+from stepagents.schedules.naming import file_names, kept_apart, line_comment, own_name
 from stepagents.schedules.parts import WHOLE, Blocks, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, program_spec
 from stepagents.schedules.routed.costs import MixtureCosts, scored_at_once
@@ -18,11 +19,11 @@ from stepagents.schedules.routed.experts import FOLDED, ExpertBlock, down_tile, 
 from stepagents.schedules.routed.indices import IndexedValue
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint
 from stepagents.schedules.tile_ops import TileBody
-from stepagents.traced.graph import line_of, size_text
-from stepcore.fn.decl import CodeBlock, FnDecl
+from stepagents.schedules.writer import tuple_text
+from stepagents.traced.graph import size_text
+from stepcore.fn.decl import FnDecl
 from stepcore.sizes.dim import Dim
 from stepcore.sizes.kinds import any_size
-from stepcore.text.span import Embedded
 from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
@@ -58,8 +59,7 @@ class _Writing:
         self._plan = plan
         self._point = point
         self._chip = chip
-        self._taken = {"step", "torch", "input", "state", *_LOCALS, *plan.bound, traced.name}
-        self._taken |= {item.name for item in traced.inputs} | {f"{traced.name}_reference", f"torch_{traced.name}"}
+        self._taken = {"input", "state", *_LOCALS, *file_names(traced, plan.bound)}
         self._memory = fresh_name("result", self._taken)
         self._fns: list[FnDecl] = []
         self._read: set[str] = set()
@@ -91,9 +91,8 @@ class _Writing:
         self, name: str, given: Sequence[Element], output: Element, body: str, init: tuple[float, ...] | None = None
     ) -> str:
         name = fresh_name(name, self._taken)
-        arguments = ("input",) if init is None else ("state", "input")
         taken = given[0] if len(given) == 1 else STuple(given)  # type: ignore[arg-type]
-        self._fns.append(FnDecl(name, name, taken, output, CodeBlock(Embedded.whole(body), arguments), init))
+        self._fns.append(declared(name, taken, output, body, init))
         return name
 
     # -- the program -----------------------------------------------------------------------------------
@@ -106,9 +105,9 @@ class _Writing:
             f"routed = step.Partition(N={count}, depth={self._rows}).apply((tokens, s0))",
             "outs = []",
             *self._owned(),
-            *self._said(plan.mixture.terms[0].factors[0].node),
+            *line_comment(plan.mixture.terms[0].factors[0].node),
             *(self._alone(speeds) if self._point.shared == 1 else self._in_turn(speeds)),
-            *self._said(plan.mixture.node),
+            *line_comment(plan.mixture.node),
             *self._weighed(),
         ]
         return "\n".join(lines)
@@ -116,7 +115,7 @@ class _Writing:
     def _scored(self, speed: int) -> list[str]:
         """Write the rows, and for each row the experts that it goes to and what they count."""
         plan, router = self._plan, self._plan.router
-        lines = self._said(plan.mixture.choice.node)
+        lines = line_comment(plan.mixture.choice.node)
         lines.append(f"blocks = {self._blocks_of(plan.taken)}")
         rest, scored = "blocks", ""
         if plan.scorer is not None and plan.scorer.takes is not None:
@@ -140,7 +139,7 @@ class _Writing:
             ("chosen", "choose", Multihot(_FLAG, plan.count), router.chosen),
             ("shares", "share", shares, router.shares),
         ):  # fmt: skip
-            given = _tuple([names[part].pop(0) for part in function.inputs])
+            given = tuple_text([names[part].pop(0) for part in function.inputs])
             types = [self._row_tile(part) for part in function.inputs]
             fn = self._declare(called, types, output, function.body)
             depth = f", depth={self._rows}" if name == "shares" else ""
@@ -159,7 +158,7 @@ class _Writing:
             return loads[0]
         types = [Tile("fp32", blocks.tile(each)) for each in body.inputs]
         fn = self._declare("rows", types, Tile("fp32", blocks.tile(part)), body.returning(text))
-        return f"step.Map(fn={fn}).apply({_tuple(loads)})"
+        return f"step.Map(fn={fn}).apply({tuple_text(loads)})"
 
     def _labels(self, value: IndexedValue) -> tuple[str, ...]:
         rows = set(self._plan.mixture.rows)
@@ -195,7 +194,7 @@ class _Writing:
         names = {name: f"input[{place}]" for place, (name, _) in enumerate(block.vectors, len(block.products) + 1)}
         computed = [(name, place) for place, (name, _) in enumerate(block.products, 1)]
         fn = self._declare("scores", types, Tile("fp32", (rows, block.columns)), block.body(names, computed))
-        return f"step.Map(fn={fn}, bw={speed}).apply({_tuple(loads)})"
+        return f"step.Map(fn={fn}, bw={speed}).apply({tuple_text(loads)})"
 
     # -- experts ---------------------------------------------------------------------------------------
 
@@ -318,7 +317,7 @@ class _Writing:
             types.append(Tile("fp32", tiles[number]))
         body = block.body(names, [(block.products[-1][0], 1)])
         fn = self._declare("expert" if expert.hidden is None else "hidden", types, first, body)
-        lines.append(f"h = step.Map(fn={fn}, bw={speeds[count]}).apply({_tuple(given)})")
+        lines.append(f"h = step.Map(fn={fn}, bw={speeds[count]}).apply({tuple_text(given)})")
         if expert.down is None:
             return [*lines, "y = step.Retile(axis=1).apply(h)"]
         number = len(block.operands)
@@ -342,7 +341,7 @@ class _Writing:
         for number, tile in enumerate(tiles, start=first):
             given.append(f"step.Flatten(L=[1]).apply({self._tile_load(number, tile, refs[number], '1')})")
         fn = self._declare("finish", [whole, *(Tile("fp32", tile) for tile in tiles)], whole, outer.body(names))
-        return [f"y = step.Map(fn={fn}).apply({_tuple(given)})"]
+        return [f"y = step.Map(fn={fn}).apply({tuple_text(given)})"]
 
     def _tile_load(self, number: int, tile: Sequence[Dim], ref: str, count: str = "n") -> str:
         operands = self._plan.operands[number]
@@ -372,11 +371,3 @@ class _Writing:
             ".apply((m1, step.RepeatRef().apply((shares, m0))))",
             f"step.LinearOffChipStore(tensor={self._memory}).apply(step.Map(fn={summed}).apply(y))",
         ]
-
-    def _said(self, node: Node) -> list[str]:
-        place = line_of(node)
-        return [] if place is None else [f"# line {place[1]}"]
-
-
-def _tuple(texts: Sequence[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
