@@ -175,11 +175,13 @@ class _Writing:
         shape = f"shape=[{self._rows}], stride=[{int('r' in part.labels)}]"
         return self._load(part.node, self._row_tile(part).shape, shape)
 
-    def _load(self, node: Node, tile: Sequence[Dim], more: str, tensor: str = "") -> str:
+    def _load(self, node: Node, tile: Sequence[Dim], more: str = "", tensor: str = "", ref: str = "") -> str:
+        """Return the load of a tensor: in the order that ``more`` says, else of the tiles whose numbers ``ref`` has."""
         self._read.add(node.name)
-        port = "" if self._point.dispatch is None else f", dispatch={self._point.dispatch}"
-        sizes = ", ".join(map(str, tile))
-        return f"step.LinearOffChipLoad(tensor={tensor or own_name(node.name)}, tile=[{sizes}], {more}{port}).apply()"
+        port = "" if self._point.dispatch is None else f"dispatch={self._point.dispatch}"
+        named = f"tensor={tensor or own_name(node.name)}", f"tile=[{', '.join(map(str, tile))}]", more, port
+        operator = "LinearOffChipLoad" if more else "RandomOffChipLoad"
+        return f"step.{operator}({', '.join(filter(None, named))}).apply({ref})"
 
     def _scores(self, block: ExpertBlock, given: str, speed: int) -> str:
         """Return the stream of scores, so many rows in a tile; the weights are read for each tile."""
@@ -346,13 +348,11 @@ class _Writing:
     def _tile_load(self, number: int, tile: Sequence[Dim], ref: str, count: str = "n") -> str:
         operands = self._plan.operands[number]
         if self._point.shared > 1:
-            text = self._load(operands[0].node, tile, "", self._tensors[number])
-            return f"{text.replace('LinearOff', 'RandomOff').replace('], ', ']').removesuffix('()')}({ref})"
+            return self._load(operands[0].node, tile, "", self._tensors[number], ref)
         base = ""
         if self._plan.places(operands):
             base = ", base=i" if count == "1" else f", base=i * {count}"
-        text = self._load(operands[0].node, tile, f"shape=[{count}], stride=[1]{base}", self._tensors[number])
-        return f"{text.removesuffix('()')}({ref})"
+        return self._load(operands[0].node, tile, f"shape=[{count}], stride=[1]{base}", self._tensors[number], ref)
 
     # -- results ---------------------------------------------------------------------------------------
 
