@@ -24,6 +24,20 @@ WHOLE: Final = ""
 Labels: TypeAlias = tuple[str, ...]
 
 
+class LabelNames(Record):
+    """What a program calls the blocks of a label: how many a lane has, their size where it varies, a lane's index."""
+
+    count: str
+    size: str = ""
+    index: str = ""
+
+
+LABELS: Final = {
+    "b": LabelNames("b", index="i"), "r": LabelNames("m", "TM", "i"), "c": LabelNames("n", "TN", "j"),
+    "k": LabelNames("k", "TK"), "f": LabelNames("f", "TF", "h"), "t": LabelNames("t", "TT"),
+}  # fmt: skip
+
+
 class NoSchedule(Exception):
     """Why a function has no tiled program: ``node`` is the operation where it fails, None for the whole function."""
 

@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepagents.schedules.forms import Scheduled
-from stepagents.schedules.parts import WHOLE, Blocks, Labels, NoSchedule, shape_of
+from stepagents.schedules.parts import LABELS, WHOLE, Blocks, Labels, NoSchedule, shape_of
 from stepagents.schedules.sizes import divisors
 from stepagents.schedules.tile_ops import PRODUCTS
 from stepagents.schedules.writer import Loops, ProgramLane, Writer
@@ -30,7 +30,7 @@ MOST_LANES: Final = 64
 TALLEST: Final = 4096  # rows of a tile
 LEAST_LANES: Final = 16  # where the sizes allow for so many: below that units wait for their own port on chip
 DEPTHS: Final = (32, 128)  # of tiles of a contracted dimension that is cut
-TILE_NAMES: Final = {"r": "TM", "c": "TN", "k": "TK", "f": "TF", "t": "TT"}
+TILE_NAMES: Final = {label: names.size for label, names in LABELS.items() if names.size}
 
 
 class Schedule(Record):

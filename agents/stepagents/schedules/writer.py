@@ -16,7 +16,7 @@ from stepagents.lower.functions import fresh_name
 from stepagents.schedules.bodies import declared
 from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
 from stepagents.schedules.naming import line_comment
-from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, scalar_of
+from stepagents.schedules.parts import LABELS, WHOLE, Blocks, NoSchedule, TilePart, scalar_of
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.traced.graph import size_text
 from stepcore.fn.decl import FnDecl
@@ -27,7 +27,6 @@ from stepcore.types import DTYPE_BYTES, Element, Scalar, STuple, Tile
 if TYPE_CHECKING:
     from torch.fx import Node
 
-_INDEX: Final = {"b": "i", "r": "i", "c": "j", "f": "h"}  # the names of lanes' indices
 POSITION: Final = Scalar("int64")
 _ONE: Final = Tile("fp32", (1, 1))
 _OTHER_ORDER: Final = "a load cannot follow the blocks of this tensor: they do not lie in the order of the loops"
@@ -51,7 +50,7 @@ class ProgramLane(Record):
     @property
     def index(self) -> str:
         """The name of its index."""
-        return _INDEX[self.label]
+        return LABELS[self.label].index
 
 
 Lanes: TypeAlias = tuple[ProgramLane, ...]
@@ -154,7 +153,7 @@ class Writer:
             return "1"
         if label not in self._counts:
             self.rounds(label, size)
-            name = fresh_name({"r": "m", "b": "b", "c": "n", "k": "k", "f": "f", "t": "t"}[label], self.taken)
+            name = fresh_name(LABELS[label].count, self.taken)
             self._counts[label] = name
             block = self.names.get(label, "")
             divisors = [text for text in (block, self._lane_count(label)) if text not in ("", 1)]
