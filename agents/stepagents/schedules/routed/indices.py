@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SAME: Final = frozenset({"clone", "alias", "detach", "contiguous", "_to_copy"})
 _DEALT: Final = frozenset({"view", "reshape", "_unsafe_view"})
+VIEWS: Final = _SAME | _DEALT | {"expand", "permute", "unsqueeze", "squeeze", "select"}  # what is resolved
 
 
 class Atom(Record):

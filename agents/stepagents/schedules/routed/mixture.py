@@ -14,7 +14,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.schedules.parts import NoSchedule, shape_of
-from stepagents.schedules.routed.indices import Atom, Index, IndexedValue, aligned, resolved, whole_index
+from stepagents.schedules.routed.indices import VIEWS, Atom, Index, IndexedValue, aligned, resolved, whole_index
 from stepagents.schedules.tile_ops import PRODUCTS
 from stepagents.traced.graph import FIXED, opname
 from stepcore.records import Record
@@ -132,7 +132,7 @@ def is_index(node: Node, choice: ExpertChoice) -> bool:
 
 def _behind(given: Any) -> Any:
     """Return the node behind views; none of them is looked at closely."""
-    while opname(given) in ("view", "unsqueeze", "squeeze", "expand", "permute", "clone", "_to_copy", "select"):
+    while opname(given) in VIEWS:
         given = given.args[0]
     return given
 
