@@ -17,7 +17,7 @@ from stepagents.schedules.forms import Scheduled, bracketed, store, unit_of
 from stepagents.schedules.parts import WHOLE, Blocks, Labels, NoSchedule, TilePart, shape_of
 from stepagents.schedules.sizes import divisors
 from stepagents.schedules.space import MOST_LANES, Schedule, ScheduleForm, SizedFunction
-from stepagents.schedules.tile_ops import POINTWISE, TileBody
+from stepagents.schedules.tile_ops import ELEMENTWISE, TileBody
 from stepagents.schedules.writer import Family, Lanes, Loops, MemoryView, ProgramLane, Writer, lane_count, tuple_text
 from stepagents.traced.graph import opname, size_argument, size_text
 from stepcore.records import Record
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _BEFORE: Final = 2  # dimensions in front of those that windows run over: images, channels
 _MOST_PORTS: Final = 16
 _MOST_CHANNELS: Final = 64  # of a block of the result
-_ELEMENTWISE: Final = frozenset({*POINTWISE, "gelu", "clamp", "clone", "alias", "detach"})
+_ELEMENTWISE: Final = frozenset({*ELEMENTWISE, "clamp", "clone", "alias", "detach"})
 
 
 class Convolution(Record):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
 # Template and FLOPs for each element of the result.
-POINTWISE: Final[dict[str, tuple[str, int]]] = {
+_POINTWISE: Final[dict[str, tuple[str, int]]] = {
     "neg": ("-{0}", 1), "abs": ("torch.abs({0})", 1), "exp": ("torch.exp({0})", 4), "log": ("torch.log({0})", 4),
     "sqrt": ("torch.sqrt({0})", 4), "rsqrt": ("torch.rsqrt({0})", 4), "reciprocal": ("1 / {0}", 1),
     "sigmoid": ("torch.sigmoid({0})", 7), "tanh": ("torch.tanh({0})", 4), "erf": ("torch.erf({0})", 4),
@@ -34,6 +34,7 @@ POINTWISE: Final[dict[str, tuple[str, int]]] = {
     "where": ("torch.where({0}, {1}, {2})", 1), "eq": ("{0} == {1}", 1), "ne": ("{0} != {1}", 1),
     "lt": ("{0} < {1}", 1), "le": ("{0} <= {1}", 1), "gt": ("{0} > {1}", 1), "ge": ("{0} >= {1}", 1),
 }  # fmt: skip
+ELEMENTWISE: Final = frozenset({*_POINTWISE, "gelu"})
 REDUCED: Final = {name: f"torch.{name}({{0}}, {{1}}, keepdim=True)" for name in ("sum", "mean", "amax", "amin", "prod")}
 _EXTREMES: Final = {"max": "amax", "min": "amin"}
 _ALONG: Final = {"cumsum": "torch.cumsum({0}, {1})", "flip": "torch.flip({0}, [{1}])"}
@@ -98,15 +99,29 @@ def _number(node: Node, path: tuple[int]) -> str:
 
 def _pointwise(body: TileText, part: TilePart) -> str:
     name = opname(part.node)
-    if part.node.kwargs.get("alpha", 1) != 1 or part.node.kwargs.get("rounding_mode") is not None:
-        raise NoSchedule(f"{name} with further arguments has no form over tiles yet", part.node)
-    template, flops = POINTWISE[name]
+    template, flops = pointwise(part.node)
     texts = [_operand(body, part, place) for place in range(template.count("{"))]
     body.count(part, flops)
     numbers = [place for place, each in enumerate(part.node.args[: len(texts)]) if not _is_tensor(each)]
     if name in _OF_TENSORS and numbers:
         return _with_number(part, texts[1 - numbers[0]], texts[numbers[0]])
     return template.format(*texts)
+
+
+def pointwise(node: Node) -> tuple[str, int]:
+    """Return the text of one of ``ELEMENTWISE``, with a place for each argument, and its FLOPs.
+
+    Raises:
+        NoSchedule: it has further arguments.
+    """
+    name = opname(node)
+    if name == "gelu":
+        approximate = node.kwargs.get("approximate", "none")
+        more = "" if approximate == "none" else f", approximate={approximate!r}"
+        return f"torch.nn.functional.gelu({{0}}{more})", 8
+    if node.kwargs.get("alpha", 1) != 1 or node.kwargs.get("rounding_mode") is not None:
+        raise NoSchedule(f"{name} with further arguments has no form over tiles yet", node)
+    return _POINTWISE[name]
 
 
 def _is_tensor(given: Any) -> bool:
@@ -122,14 +137,6 @@ def _with_number(part: TilePart, text: str, number: str) -> str:
     if number != ("True" if name.endswith("and") else "False"):
         raise NoSchedule(f"{name} takes {number}", part.node)
     return text
-
-
-def _gelu(body: TileText, part: TilePart) -> str:
-    approximate = ""
-    if part.node.kwargs.get("approximate", "none") != "none":
-        approximate = f", approximate={part.node.kwargs['approximate']!r}"
-    body.count(part, 8)
-    return f"torch.nn.functional.gelu({_operand(body, part, 0)}{approximate})"
 
 
 def _clamp(body: TileText, part: TilePart) -> str:
@@ -312,9 +319,9 @@ def _elements(body: TileText, part: TilePart) -> int:
 
 PRODUCTS: Final = frozenset({"mm", "bmm", "addmm"})
 _HANDLERS: Final[dict[str, Callable[[TileText, TilePart], str]]] = {
-    **dict.fromkeys(POINTWISE, _pointwise), **dict.fromkeys(_SAME, _same), **dict.fromkeys(_SOFTMAX, _soft),
+    **dict.fromkeys(ELEMENTWISE, _pointwise), **dict.fromkeys(_SAME, _same), **dict.fromkeys(_SOFTMAX, _soft),
     **dict.fromkeys(REDUCED, _reduced), **dict.fromkeys(PRODUCTS, _product), **VIEWS,
     **dict.fromkeys(_ACTIVATIONS, _activation), **dict.fromkeys(_ALONG, _along),
     "linalg_vector_norm": _norm, "var": _variance,
-    "topk": _topk, "_to_copy": _copied, "gelu": _gelu, "clamp": _clamp, "native_layer_norm": _layer_norm,
+    "topk": _topk, "_to_copy": _copied, "clamp": _clamp, "native_layer_norm": _layer_norm,
 }  # fmt: skip

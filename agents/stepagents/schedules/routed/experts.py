@@ -16,7 +16,7 @@ from stepagents.schedules.bodies import ATOM, returning
 from stepagents.schedules.parts import NoSchedule, shape_of
 from stepagents.schedules.routed.indices import Atom, Index, IndexedValue, aligned, resolved
 from stepagents.schedules.routed.mixture import ExpertTerm, Mixture
-from stepagents.schedules.tile_ops import POINTWISE, PRODUCTS
+from stepagents.schedules.tile_ops import ELEMENTWISE, PRODUCTS, pointwise
 from stepagents.traced.graph import opname, scalar_argument
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
@@ -258,14 +258,9 @@ class _Text:
                 return text
             self._each += 1
             return f"{text} + {self.of(resolved(given[0], aligned(node, value.at, given[0])))}"
-        if name == "gelu":
-            self._each += 8
-            mode = node.kwargs.get("approximate", "none")
-            more = "" if mode == "none" else f", approximate={mode!r}"
-            return f"torch.nn.functional.gelu({self._argument(value, 0)}{more})"
-        if name not in POINTWISE or node.kwargs.get("alpha", 1) != 1 or node.kwargs.get("rounding_mode") is not None:
+        if name not in ELEMENTWISE:
             raise NoSchedule(f"{name or node.name} has no form over rows of an expert yet", node)
-        template, flops = POINTWISE[name]
+        template, flops = pointwise(node)
         self._each += flops
         return template.format(*(self._argument(value, place) for place in range(template.count("{"))))
 
