@@ -199,7 +199,8 @@ class _Job:
             self._tell("trace")
             traced = trace(self._target, description, self._guard, further=further, rolled=rolled)
             if folds(traced) > MOST_FOLDS and self._takes_networks():
-                self._routed_first(traced)
+                if self._request.emit == "auto" and is_mixture(traced):  # experts are no layers, however many folds
+                    self._tiles_first(informed(traced, self._checks(traced)))
                 written = partial(trace, self._target, description, self._guard, further=further, rolled=False)
                 raise _Deep(traced, written)
             checks = self._checks(traced)
@@ -221,16 +222,16 @@ class _Job:
             traced = replace(traced, notes=(*traced.notes, _edge_note(edges, self._checked_at)))
         return traced, found
 
-    def _routed_first(self, traced: TracedFunction) -> None:
-        """Write a loop over experts over tiles: each expert has folds of its own, but it is no network of layers.
+    def _tiles_first(self, traced: TracedFunction) -> None:
+        """Look for a program over tiles before any other, and note why there is none.
 
         Raises:
-            _OverTiles: there is such a program, and the order is one for tiles first.
+            _OverTiles: there is one.
         """
-        if self._request.emit == "auto" and is_mixture(traced):
-            tiled = self._over_tiles(informed(traced, self._checks(traced)))
-            if tiled.solved:
-                raise _OverTiles(tiled)
+        tiled = self._over_tiles(traced)
+        if tiled.solved:
+            raise _OverTiles(tiled)
+        self._instead = instead_of_tiles(tiled)
 
     def _takes_networks(self) -> bool:
         """Whether the order is one for the lowering: others write one program for one task."""
@@ -309,10 +310,7 @@ class _Job:
             _OverTiles: it has, and the order is.
         """
         if self._request.emit == "auto" and self._takes_networks() and not self._instead:
-            tiled = self._over_tiles(traced)
-            if tiled.solved:
-                raise _OverTiles(tiled)
-            self._instead = instead_of_tiles(tiled)
+            self._tiles_first(traced)
         with self._guard.quiet():
             self._tell("lower")
             self._checked_at = [dict(data.sizes) for data in checks.data]
