@@ -11,26 +11,50 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
 from rich.console import Console
 
 from benchmarks import page
 from benchmarks.harness import BenchReport, save
 
-GROUPS = ("check", "verify", "scale", "import", "jobs", "editor", "learning", "judge", "timing", "ticks")
-LONG = (
-    "search",
-    "functions",
-    "process",
-    "sizes",
-    "networks",
-    "generation2",
-    "optimize",
-    "optimize-memory",
-    "schedules",
-    "spread",
-)
+
+class Suite(NamedTuple):
+    """A module of :mod:`benchmarks.suites`, whose ``run`` returns a report or several, and which option it takes.
+
+    One that takes parts has a table of them, ``PARTS``.
+    """
+
+    module: str
+    takes: Literal["", "parts", "folder"] = ""
+
+
+GROUPS: Final = {
+    "check": Suite("check"),
+    "verify": Suite("verify"),
+    "scale": Suite("scale"),
+    "import": Suite("imports"),
+    "jobs": Suite("jobs"),
+    "editor": Suite("editor", "parts"),
+    "learning": Suite("learning"),
+    "judge": Suite("judge"),
+    "timing": Suite("timing"),
+    "ticks": Suite("ticks"),
+}
+LONG: Final = {
+    "search": Suite("search", "parts"),
+    "functions": Suite("functions"),
+    "process": Suite("process"),
+    "sizes": Suite("sizes", "folder"),
+    "networks": Suite("networks", "folder"),
+    "generation2": Suite("generation2", "parts"),
+    "optimize": Suite("optimize"),
+    "optimize-memory": Suite("optimize_memory"),
+    "schedules": Suite("schedules"),
+    "spread": Suite("spread"),
+}
 
 
 def main() -> None:
@@ -56,97 +80,17 @@ def main() -> None:
 
 
 def _measure(group: str, parts: Sequence[str], folder: Path | None) -> list[BenchReport]:
+    suite = {**GROUPS, **LONG}[group]
     # Imported here: measuring imports and checks should not load torch.
-    if group in LONG:
-        return _measure_long(group, parts, folder)
-    match group:
-        case "check":
-            from benchmarks.suites import check
-
-            return [check.run()]
-        case "verify":
-            from benchmarks.suites import verify
-
-            return [verify.run()]
-        case "scale":
-            from benchmarks.suites import scale
-
-            return scale.run()
-        case "learning":
-            from benchmarks.suites import learning
-
-            return learning.run()
-        case "judge":
-            from benchmarks.suites import judge
-
-            return [judge.run()]
-        case "timing":
-            from benchmarks.suites import timing
-
-            return timing.run_all()
-        case "editor":
-            from benchmarks.suites import editor
-
-            _need_known("editor", parts, editor.PARTS)
-            return editor.run(parts)
-        case "ticks":
-            from benchmarks.suites import ticks
-
-            return [ticks.run()]
-        case "jobs":
-            from benchmarks.suites import jobs
-
-            return [jobs.run()]
-        case _:
-            from benchmarks.suites import imports
-
-            return [imports.run()]
-
-
-def _measure_long(group: str, parts: Sequence[str], folder: Path | None) -> list[BenchReport]:
-    match group:
-        case "search":
-            from benchmarks.suites import search
-
-            _need_known("search", parts, search.parts())
-            return search.run(parts)
-        case "functions":
-            from benchmarks.suites import functions
-
-            return [functions.run()]
-        case "process":
-            from benchmarks.suites import process
-
-            return [process.run()]
-        case "schedules":
-            from benchmarks.suites import schedules
-
-            return [schedules.run()]
-        case "generation2":
-            from benchmarks.suites import generation2
-
-            _need_known("generation2", parts, generation2.PARTS)
-            return generation2.run(parts)
-        case "optimize":
-            from benchmarks.suites import optimize
-
-            return optimize.run()
-        case "spread":
-            from benchmarks.suites import spread
-
-            return [spread.run()]
-        case "optimize-memory":
-            from benchmarks.suites import optimize_memory
-
-            return [optimize_memory.run()]
-        case "networks":
-            from benchmarks.suites import networks
-
-            return [networks.run(folder or networks.FOLDER)]
-        case _:
-            from benchmarks.suites import sizes
-
-            return sizes.run([folder] if folder else [])
+    module = import_module(f"benchmarks.suites.{suite.module}")
+    options: list[object] = []
+    if suite.takes == "parts":
+        _need_known(group, parts, module.PARTS)
+        options.append(parts)
+    elif suite.takes == "folder" and folder is not None:
+        options.append(folder)
+    found: BenchReport | list[BenchReport] = module.run(*options)
+    return found if isinstance(found, list) else [found]
 
 
 def _need_known(group: str, parts: Sequence[str], known: Iterable[str]) -> None:

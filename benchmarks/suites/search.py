@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from time import perf_counter
@@ -23,25 +23,9 @@ _FEW: Final = 2000
 _COLUMNS: Final = ("solved", "of", "median candidates", "worst CPU s", "unsolved")
 
 
-def parts() -> dict[str, Callable[[], BenchReport]]:
-    """Return the measurements by name, in the order in which all of them are run."""
-    return {
-        "tasks": _tasks,
-        "seeds": partial(_repeated, "seeds", "20 data seeds", "seed", [{"seed": n} for n in range(DATA_SEEDS)]),
-        "noise": partial(
-            _repeated, "noise", "costs times lognormal noise, sigma 0.5", "draw", [{"noise": n} for n in range(DRAWS)]
-        ),
-        "names": partial(
-            _repeated, "names", "renamed, shuffled, five distractors", "seed", [{"disturbed": n} for n in range(4)]
-        ),
-        "sets": _sets,
-        "leave-out": _left_out,
-    }
-
-
 def run(chosen: Sequence[str] = ()) -> list[BenchReport]:
-    """Run the chosen measurements, all by default."""
-    return [measure() for name, measure in parts().items() if not chosen or name in chosen]
+    """Run the chosen measurements of :data:`PARTS`, all by default."""
+    return [measure() for name, measure in PARTS.items() if not chosen or name in chosen]
 
 
 def _tasks() -> BenchReport:
@@ -136,3 +120,18 @@ def _checked(report: BenchReport, found: Sequence[Found]) -> BenchReport:
     wrong = sum(one.solved and not one.right for one in found)
     report.goal("wrong programs accepted", wrong, 0)
     return report
+
+
+# In the order in which all of them are run.
+PARTS: Final[Mapping[str, Callable[[], BenchReport]]] = {
+    "tasks": _tasks,
+    "seeds": partial(_repeated, "seeds", "20 data seeds", "seed", [{"seed": n} for n in range(DATA_SEEDS)]),
+    "noise": partial(
+        _repeated, "noise", "costs times lognormal noise, sigma 0.5", "draw", [{"noise": n} for n in range(DRAWS)]
+    ),
+    "names": partial(
+        _repeated, "names", "renamed, shuffled, five distractors", "seed", [{"disturbed": n} for n in range(4)]
+    ),
+    "sets": _sets,
+    "leave-out": _left_out,
+}

@@ -194,7 +194,7 @@ def report_of(rows: Sequence[SizesRow], name: str) -> BenchReport:
 _COLUMNS = ("evidence", "functions", "right", "would ask", "not right")
 
 
-def run(folders: Sequence[Path] = ()) -> list[BenchReport]:
+def run(*folders: Path) -> list[BenchReport]:
     """Measure the cases of folders, those of :data:`FOLDER` unless some are given; a line for each case is printed."""
     console = Console()
     reports = []
@@ -232,7 +232,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.check_answers:
         raise SystemExit(1 if _check_answers(options.folders or [FOLDER]) else 0)
-    reports = run(options.folders)
+    reports = run(*options.folders)
     for report in reports:
         report.show(Console())
     print(f"saved to {save(reports, options.json_dir)}")

@@ -16,7 +16,8 @@ from stepcore.cycles.ends import load, store
 from stepcore.cycles.network_of import network_of
 from stepcore.cycles.timed import busy
 from stepcore.timing import rows
-from stepcore.timing.exact import Timing, run
+from stepcore.timing.exact import Timing
+from stepcore.timing.exact import run as time_network
 from stepcore.timing.hardware import PRESETS
 from stepcore.timing.microcode import enq, peek, take, times, work, work_table
 from stepcore.timing.network import Network
@@ -36,7 +37,7 @@ _MANY: Final = 1_000  # tokens of a task whose speed is told
 _WORST: Final = 0.08
 
 
-def run_all() -> list[BenchReport]:
+def run() -> list[BenchReport]:
     """Measure on one thread; all times are of the processor."""
     return [_points(), _speed(), _programs()]
 
@@ -50,13 +51,13 @@ def _points() -> BenchReport:
     exacts, fluids, off, texts = [], [], [], []
     for tile, (published, more) in PUBLISHED.items():
         network = swiglu(*tile)
-        timing, about = run(network), run(network, fluid=True)
-        written = run(expert_network(tile, _EXPERT, PRESETS["validation"]))
+        timing, about = time_network(network), time_network(network, fluid=True)
+        written = time_network(expert_network(tile, _EXPERT, PRESETS["validation"]))
         if {timing.cycles, written.cycles} != {published + more}:
             raise SystemExit(f"{tile}: {timing.cycles} and {written.cycles} cycles, and not {published + more}")
-        texts.append(_seconds(lambda t=tile: run(expert_network(t, _EXPERT, PRESETS["validation"]))))  # type: ignore[misc]
-        exacts.append(_seconds(lambda n=network: run(n)))  # type: ignore[misc]
-        fluids.append(_seconds(lambda n=network: run(n, fluid=True)))  # type: ignore[misc]
+        texts.append(_seconds(lambda t=tile: time_network(expert_network(t, _EXPERT, PRESETS["validation"]))))  # type: ignore[misc]
+        exacts.append(_seconds(lambda n=network: time_network(n)))  # type: ignore[misc]
+        fluids.append(_seconds(lambda n=network: time_network(n, fluid=True)))  # type: ignore[misc]
         off.append(about.cycles / timing.cycles - 1)
         report.rows.append(
             [
@@ -110,8 +111,8 @@ def _speed() -> BenchReport:
     report = BenchReport("timing-speed", "Tokens per second of the exact engine", ("what", "tokens", "ms", "tokens/s"))
 
     def row(what: str, network: Network) -> float:
-        tokens = sum(channel.put for channel in run(network).channels)
-        seconds = _seconds(lambda: run(network))
+        tokens = sum(channel.put for channel in time_network(network).channels)
+        seconds = _seconds(lambda: time_network(network))
         report.rows.append([what, f"{tokens:,}", milliseconds(seconds), f"{tokens / seconds:,.0f}"])
         report.figures[what] = {"tokens": tokens, "seconds": seconds}
         return tokens / seconds
@@ -139,8 +140,8 @@ def _speed() -> BenchReport:
     finally:
         rows.COMPILE_FROM, rows.FEW_TOKENS = threshold, few  # type: ignore[misc]
     _many_rows(report)
-    cases = [_seconds(lambda n=network: run(n), 0.1) for network, _cycles in SMALL.values()]  # type: ignore[misc]
-    wrong = [name for name, (network, cycles) in SMALL.items() if run(network).cycles != cycles]
+    cases = [_seconds(lambda n=network: time_network(n), 0.1) for network, _cycles in SMALL.values()]  # type: ignore[misc]
+    wrong = [name for name, (network, cycles) in SMALL.items() if time_network(network).cycles != cycles]
     if wrong:
         raise SystemExit(f"other cycles than the timing chapter gives: {wrong}")
     report.rows.append([f"the {len(cases)} small cases of the timing chapter, each", "", milliseconds(max(cases)), ""])
@@ -157,7 +158,7 @@ def _speed() -> BenchReport:
 
 def _many_rows(report: BenchReport) -> None:
     """Add what the published points take with a thousand times as many rows, beside the published number."""
-    each = {b: [_seconds(partial(run, swiglu(*tile, b=b))) for tile in PUBLISHED] for b in (64, 65_536)}
+    each = {b: [_seconds(partial(time_network, swiglu(*tile, b=b))) for tile in PUBLISHED] for b in (64, 65_536)}
     small, large = sum(each[64]), sum(each[65_536])
     ratios = [more / less for less, more in zip(*each.values(), strict=True)]
     for b, seconds in ((64, small), (65_536, large)):
@@ -179,7 +180,7 @@ def _regular() -> Iterator[tuple[str, Network]]:
     for path in sorted(TASKS.glob("*.step.yaml")):
         for name, make in _networks(path):
             network = make()
-            timing = run(network)
+            timing = time_network(network)
             if not timing.waiting and sum(channel.put for channel in timing.channels) >= _MANY:
                 yield name, network
     for tile, b in (((16, 16), 512), ((64, 256), 4_096)):
@@ -197,7 +198,7 @@ def _settling(tile: tuple[int, int]) -> int:
 
     Periods._skip = told  # type: ignore[method-assign, assignment]
     try:
-        run(swiglu(*tile, b=65_536))
+        time_network(swiglu(*tile, b=65_536))
     finally:
         Periods._skip = skip  # type: ignore[method-assign]
     return -(-seen[-1] * tile[1] // _EXPERT[2]) if seen else 65_536 // tile[0]
@@ -213,9 +214,9 @@ def _programs() -> BenchReport:
     for path in (*sorted(TASKS.glob("*.step.yaml")), *sorted((ROOT / "examples").glob("*.py"))):
         for name, make in _networks(path):
             network = make()
-            timing, about = run(network), run(network, fluid=True)
-            exacts.append(_seconds(lambda make=make: run(make()), 0.2))  # type: ignore[misc]
-            fluids.append(_seconds(lambda make=make: run(make(), fluid=True), 0.2))  # type: ignore[misc]
+            timing, about = time_network(network), time_network(network, fluid=True)
+            exacts.append(_seconds(lambda make=make: time_network(make()), 0.2))  # type: ignore[misc]
+            fluids.append(_seconds(lambda make=make: time_network(make(), fluid=True), 0.2))  # type: ignore[misc]
             off.append(0.0 if timing.waiting else about.cycles / timing.cycles - 1)
             cycles = f"stops at {timing.cycles:,}" if timing.waiting else f"{timing.cycles:,}"
             times_ = milliseconds(exacts[-1]), milliseconds(fluids[-1])
@@ -249,7 +250,7 @@ def _drawn() -> tuple[float, list[float]]:
     same, errors = 0, []
     for seed in range(RANDOM):
         network = drawn_program(seed).network
-        exact, about = run(network), run(network, fluid=True)
+        exact, about = time_network(network), time_network(network, fluid=True)
         if not exact.waiting:
             same += bool(_bottlenecks(exact) & _bottlenecks(about))
             errors.append(about.cycles / max(exact.cycles, 1) - 1)
