@@ -21,7 +21,7 @@ from benchmarks import page
 from benchmarks.harness import BenchReport, save
 
 
-class Suite(NamedTuple):
+class MeasuredSuite(NamedTuple):
     """A module of :mod:`benchmarks.suites`, whose ``run`` returns a report or several, and which option it takes.
 
     One that takes parts has a table of them, ``PARTS``.
@@ -32,28 +32,28 @@ class Suite(NamedTuple):
 
 
 GROUPS: Final = {
-    "check": Suite("check"),
-    "verify": Suite("verify"),
-    "scale": Suite("scale"),
-    "import": Suite("imports"),
-    "jobs": Suite("jobs"),
-    "editor": Suite("editor", "parts"),
-    "learning": Suite("learning"),
-    "judge": Suite("judge"),
-    "timing": Suite("timing"),
-    "ticks": Suite("ticks"),
+    "check": MeasuredSuite("check"),
+    "verify": MeasuredSuite("verify"),
+    "scale": MeasuredSuite("scale"),
+    "import": MeasuredSuite("imports"),
+    "jobs": MeasuredSuite("jobs"),
+    "editor": MeasuredSuite("editor", "parts"),
+    "learning": MeasuredSuite("learning"),
+    "judge": MeasuredSuite("judge"),
+    "timing": MeasuredSuite("timing"),
+    "ticks": MeasuredSuite("ticks"),
 }
 LONG: Final = {
-    "search": Suite("search", "parts"),
-    "functions": Suite("functions"),
-    "process": Suite("process"),
-    "sizes": Suite("sizes", "folder"),
-    "networks": Suite("networks", "folder"),
-    "generation2": Suite("generation2", "parts"),
-    "optimize": Suite("optimize"),
-    "optimize-memory": Suite("optimize_memory"),
-    "schedules": Suite("schedules"),
-    "spread": Suite("spread"),
+    "search": MeasuredSuite("search", "parts"),
+    "functions": MeasuredSuite("functions"),
+    "process": MeasuredSuite("process"),
+    "sizes": MeasuredSuite("sizes", "folder"),
+    "networks": MeasuredSuite("networks", "folder"),
+    "generation2": MeasuredSuite("generation2", "parts"),
+    "optimize": MeasuredSuite("optimize"),
+    "optimize-memory": MeasuredSuite("optimize_memory"),
+    "schedules": MeasuredSuite("schedules"),
+    "spread": MeasuredSuite("spread"),
 }
 
 
