@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from difflib import ndiff
 from pathlib import Path
 from random import Random
 
@@ -20,7 +21,7 @@ from stepcore.check import check_text
 from stepcore.conversion.to_task import python_to_task
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import time_program
-from stepcore.rewrites import REWRITES, RewriteSubject, applied, subject_of
+from stepcore.rewrites import REWRITES, Rewrite, RewriteSubject, applied, subject_of
 from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.lane_counts import LaneCounts
@@ -133,8 +134,27 @@ def oracle_values(text: str) -> list[Stream]:
     return run.used[-run.returned :]
 
 
+def same_in_a_task(rewrite: Rewrite, text: str, wanted: list[Stream]) -> int:
+    """Apply a rewrite to a Python file's program as a task; gives how many sites there were, each a small diff."""
+    module = check_text(text, "page.py", with_fixes=False).module
+    assert module is not None
+    task = python_to_task(module, module.programs[0]).replace("impl:", "# the answer\nimpl:")
+    old = subject(task, PATH)
+    sites = list(rewrite.sites(old))
+    for site in sites:
+        new = applied(old, site)
+        assert new is not None, task
+        run = run_oracle(new.text)
+        assert_same_values([dense(stream) for stream in run.used[-run.returned :]], wanted)
+        kept = [line for line in ndiff(task.splitlines(), new.text.splitlines()) if line.startswith("  ")]
+        assert len(kept) >= len(task.splitlines()) - 4, new.text
+        assert new.text.index("# the answer") > new.text.index(new.checked.spec.fns[-1].func_name)
+    return len(sites)
+
+
 def test_random_folds_compute_the_same_in_parts_and_together() -> None:
     tried = dict.fromkeys(("split-fold", "join-folds"), 0)
+    in_tasks = 0
     for seed in range(count(80)):
         text, may_split = folded_module(Random(seed))
         old = subject(text)
@@ -147,7 +167,9 @@ def test_random_folds_compute_the_same_in_parts_and_together() -> None:
                 assert len(new.text.splitlines()) <= len(text.splitlines()) + 14
                 assert_same_values([dense(stream) for stream in oracle_values(new.text)], wanted)
                 tried[rewrite.name] += 1
+            in_tasks += same_in_a_task(rewrite, text, wanted) if tried[rewrite.name] < 20 else 0
     assert min(tried.values()) > 8, tried
+    assert in_tasks > 16
 
 
 def test_tiles_kept_on_chip_are_loaded_again_as_before() -> None:
@@ -195,7 +217,7 @@ def split_module(rng: Random) -> str:
 
 
 def test_random_maps_compute_the_same_in_two_units() -> None:
-    tried = 0
+    tried = in_tasks = 0
     for seed in range(count(60)):
         text = split_module(Random(seed))
         old = subject(text)
@@ -206,7 +228,8 @@ def test_random_maps_compute_the_same_in_two_units() -> None:
             assert len(new.graph.nodes) == len(old.graph.nodes) + 1
             assert_same_values([dense(stream) for stream in oracle_values(new.text)], wanted)
             tried += 1
-    assert tried > 20
+        in_tasks += same_in_a_task(SplitMap(), text, wanted)
+    assert tried == in_tasks > 20
 
 
 BODIES = [
@@ -247,17 +270,19 @@ def chain(rng: Random) -> str:
         if rng.randrange(3) == 0:
             body.append(f"    E{number} = {calls}")
             calls = f"E{number}"
-    lines += ["@step.program(dims={N: 7})"]
+    lines += ['@step.program(dims={N: 7}, data={"x": "torch.randn"})']
     made = "(1,)" if last == "Accum" else "(N, 1)"
     lines += [f"def chain(x: Annotated[step.Stream, step.f32, (N, 1)]) -> Annotated[step.Stream, step.f32, {made}]:"]
     return "\n".join([*lines, *body, f"    return {calls}", ""])
 
 
 def test_random_chains_of_maps_compute_the_same_when_they_are_fused() -> None:
-    fused = 0
+    fused = in_tasks = 0
     for seed in range(count(60)):
-        old = subject(chain(Random(seed)))
+        text = chain(Random(seed))
+        old = subject(text)
         (wanted,) = run_library(old.checked)[-1]
+        in_tasks += same_in_a_task(FuseMaps(), text, oracle_values(text))
         for site in FuseMaps().sites(old):
             new = applied(old, site)
             assert new is not None, site
@@ -266,3 +291,4 @@ def test_random_chains_of_maps_compute_the_same_when_they_are_fused() -> None:
             assert len(new.graph.nodes) == len(old.graph.nodes) - 1
             fused += 1
     assert fused > 30
+    assert in_tasks > 30

@@ -7,7 +7,6 @@ cut comes from loads that nothing else reads, and has a fixed size that the numb
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import Final
 
@@ -19,15 +18,9 @@ from stepcore.ops.base import FnLike
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall, factor, is_assigned, with_parameters, written_list
+from stepcore.rewrites.functions import NewFunction, declared, written_function
 from stepcore.rewrites.joined_folds import JoinedFold, joined_fold
-from stepcore.rewrites.statements import (
-    assigned_line,
-    before_program,
-    function_keyword,
-    functions_of,
-    lines_before,
-    times_read,
-)
+from stepcore.rewrites.statements import assigned_line, lines_before, times_read
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.sizes.dim import DimError
 from stepcore.text.span import Span
@@ -45,9 +38,9 @@ class SplitFold(Record):
     timed: bool = True
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
-        """Yield two and four parts of each fold of loads that takes half of the cycles, in Python files."""
+        """Yield two and four parts of each fold of loads that takes half of the cycles."""
         timed = subject.timed
-        if timed is None or timed.cycles is None or subject.result.module is None:
+        if timed is None or timed.cycles is None:
             return
         units = zip(timed.program.units, timed.timing.units, strict=True)
         busy = {node for node, time in units if node >= 0 and (time.worked + time.memory) * _BUSY > timed.cycles}
@@ -80,7 +73,7 @@ class SplitFold(Record):
             joined = _joining(subject, node, call, kind, count, names)
             if joined is None:
                 return
-            fn, declared = joined
+            fn, declaration = joined
             parts, part = names.one("parts"), names.one("part")
             lists = [names.one(source.name) for source in sources]
             each = [names.one("each") for _ in sources]
@@ -101,7 +94,7 @@ class SplitFold(Record):
             gone = [Edit(source.line, "") for source in sources if source.line is not None]
             sentence = f"{_name(node)} folds {count} parts side by side"
             yield RewriteSite(
-                self.name, sentence, (declared, *gone, first, Edit(call.whole, whole)), (("count", str(count)),)
+                self.name, sentence, (declaration, *gone, first, Edit(call.whole, whole)), (("count", str(count)),)
             )
 
 
@@ -206,13 +199,10 @@ def _joining(
 ) -> tuple[str, Edit] | None:
     """Return the name of the function that joins results, and what declares it; None where none can be written."""
     given = call.keywords.get("fn")
-    if given is None:
+    function = None if given is None else written_function(subject, subject.text[given.start : given.end])
+    if function is None:
         return None
-    function = functions_of(subject.tree).get(subject.text[given.start : given.end])
-    output = None if function is None else function_keyword(function, "output")
-    if output is None:
-        return None
-    name, kind = names.one(f"join_{_name(node)}"), ast.unparse(output)
-    lines = [f"@{subject.module}fn(input=({', '.join([kind] * count)}), output={kind})", f"def {name}(input):"]
-    declared = before_program(subject, [*lines, f"    return [{way.joined(count)}]"])
-    return None if declared is None else (name, declared)
+    name, kind = names.one(f"join_{_name(node)}"), function.output
+    made = NewFunction(name, ("input",), (kind,) * count, kind, (f"return [{way.joined(count)}]",))
+    edit = declared(subject, [made])
+    return None if edit is None else (name, edit)

@@ -1,7 +1,8 @@
 """A Map and the Map or fold behind it become one: its function does what both did.
 
-Side condition: the second reads the first one's result alone; both functions stand at the level of the file, in plain
-statements of one line each, of which the first one's last alone returns, and no name means something else in the other.
+Side condition: the second reads the first one's result alone; both functions stand at the level of the file, or under
+``fns`` of a task, in plain statements of one line each, of which the first one's last alone returns, and no name means
+something else in the other.
 Fewer units share the compute of the chip, and what lay in the FIFO between them is gone.
 """
 
@@ -16,7 +17,7 @@ from stepcore.findings.diagnostics import Edit, apply_edits
 from stepcore.graph.typed import TypedNode
 from stepcore.records import Record
 from stepcore.rewrites.calls import is_assigned
-from stepcore.rewrites.statements import before_program, function_keyword, functions_of
+from stepcore.rewrites.functions import NewFunction, WrittenFunction, declared, written_function
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.text.span import Embedded, Span
 
@@ -31,9 +32,7 @@ class FuseMaps(Record):
     timed: bool = False
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
-        """Yield each unit of one stream that reads a Map, in Python files."""
-        if subject.result.module is None:
-            return
+        """Yield each unit of one stream that reads a Map."""
         for nodes in subject.heads.values():
             node = nodes[0]
             if len(nodes) == 1 and node.op_name in _SECOND and len(node.inputs) == 1:
@@ -68,64 +67,46 @@ class FuseMaps(Record):
 
 def _function(subject: RewriteSubject, names: list[str]) -> tuple[str, Edit] | None:
     """Return the name of the joined function, and the edit that declares it; None where it cannot be written."""
-    code, functions = subject.code, functions_of(subject.tree)
-    if code is None or not all(name in functions for name in names):
+    one, other = (written_function(subject, name) for name in names)
+    if one is None or other is None:
         return None
-    one, other = (functions[name] for name in names)
-    given, made, init = (
-        function_keyword(one, "input"), function_keyword(other, "output"), function_keyword(other, "init"),
-    )  # fmt: skip
-    if given is None or made is None or not _can_join(one, other):
+    returned = _returned(one)
+    if returned is None or not _can_join(one, other):
         return None
     fresh = FreshNames(subject.text)
     name, between = fresh.one(f"{names[0]}_{names[1]}"), fresh.one("between")
-    last = one.body[-1]
-    assert isinstance(last, ast.Return), "as was seen"
-    assert last.value is not None, "as was seen"
-
-    def shown(node: ast.expr | ast.stmt) -> str:
-        return code.inner.slice(inner_span(code, node))
-
-    lines = [*map(shown, one.body[:-1]), f"{between} = {shown(last.value)}"]
-    *state, argument = (each.arg for each in other.args.args)
-    lines += [_renamed(shown(statement), argument, between) for statement in other.body]
-    begins = "" if init is None else f", init={shown(init)}"
-    decorator = f"@{subject.module}fn(input={shown(given)}, output={shown(made)}{begins})"
-    head = f"def {name}({', '.join([*state, one.args.args[0].arg])}):"
-    declared = before_program(subject, [decorator, head, *(f"    {line}" for line in lines)])
-    return None if declared is None else (name, declared)
+    lines = [*map(one.shown, one.body[:-1]), f"{between} = {one.shown(returned)}"]
+    *state, argument = other.arguments
+    lines += [_renamed(other.shown(statement), argument, between) for statement in other.body]
+    made = NewFunction(name, (*state, one.arguments[0]), one.inputs, other.output, tuple(lines), other.init)
+    edit = declared(subject, [made])
+    return None if edit is None else (name, edit)
 
 
-def _can_join(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
-    for function in (one, other):
-        arguments = function.args
-        if (
-            len(arguments.args) != 1 + (function is other and len(arguments.args) == 2)
-            or arguments.vararg
-            or arguments.kwarg
-            or arguments.kwonlyargs
-            or arguments.posonlyargs
-        ):
-            return False
-        for statement in function.body:
-            if not isinstance(statement, ast.Assign | ast.Return) or statement.lineno != statement.end_lineno:
-                return False
-    returns = [isinstance(statement, ast.Return) for statement in one.body]
-    if returns != [False] * (len(returns) - 1) + [True] or one.body[-1].value is None:  # type: ignore[attr-defined]
+def _returned(function: WrittenFunction) -> ast.expr | None:
+    """Return what a function returns where its last statement alone does that."""
+    *before, last = function.body
+    if any(isinstance(statement, ast.Return) for statement in before) or not isinstance(last, ast.Return):
+        return None
+    return last.value
+
+
+def _can_join(one: WrittenFunction, other: WrittenFunction) -> bool:
+    if len(one.arguments) != 1 or len(other.arguments) not in (1, 2):
         return False
-    bound = [
-        {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        for function in (one, other)
-    ]
-    *state, argument = (each.arg for each in other.args.args)
+    for statement in (*one.body, *other.body):
+        if not isinstance(statement, ast.Assign | ast.Return) or statement.lineno != statement.end_lineno:
+            return False
+    bound, others_bound = (_names(function, ast.Store) for function in (one, other))
+    *state, argument = other.arguments
     read = _names(other) - {argument}
-    own = one.args.args[0].arg
-    apart = not {own, *bound[0]} & {*state, *read}
-    return apart and argument not in bound[1] and not {*state} & _names(one)
+    apart = not {one.arguments[0], *bound} & {*state, *read}
+    return apart and argument not in others_bound and not {*state} & _names(one)
 
 
-def _names(function: ast.FunctionDef) -> set[str]:
-    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+def _names(function: WrittenFunction, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    nodes = (node for statement in function.body for node in ast.walk(statement))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
 
 
 def _renamed(line: str, name: str, new: str) -> str:

@@ -1,8 +1,9 @@
 """A Map becomes two, one behind the other: what its function makes of one input alone goes into a Map of that input.
 
-Side condition: the function stands at the level of the file and returns one expression, which reads that input in one
-part only, which reads no other input and has the input's type. Two units then work at a time; where operators that only
-repeat that input, or give it another shape, stand in front, the new Map goes before these and is applied less often.
+Side condition: the function stands at the level of the file, or under ``fns`` of a task, and returns one expression,
+which reads that input in one part only, which reads no other input and has the input's type. Two units then work at a
+time; where operators that only repeat that input, or give it another shape, stand in front, the new Map goes before
+these and is applied less often.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall, applied_to
-from stepcore.rewrites.statements import before_program, function_keyword, functions_of
+from stepcore.rewrites.functions import NewFunction, WrittenFunction, declared, written_function
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 
@@ -32,55 +33,44 @@ class SplitMap(Record):
     timed: bool = False
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
-        """Yield each input of each Map of which a part of its function can be taken off, in Python files."""
-        if subject.result.module is None:
-            return
-        functions = functions_of(subject.tree)
+        """Yield each input of each Map of which a part of its function can be taken off."""
         for nodes in subject.heads.values():
             call = subject.call(nodes[0]) if nodes[0].op_name == "Map" else None
             if call is None or len(nodes) > 1 or "fn" not in call.keywords or len(call.items) != len(nodes[0].inputs):
                 continue
             fn = call.keywords["fn"]
-            function = functions.get(subject.text[fn.start : fn.end])
-            if function is not None:
+            function = written_function(subject, subject.text[fn.start : fn.end])
+            if function is not None and len(function.arguments) == 1 and len(function.inputs) == len(call.items):
                 yield from self._of(subject, nodes[0], call, function)
 
     def _of(
-        self, subject: RewriteSubject, node: TypedNode, call: WrittenCall, function: ast.FunctionDef
+        self, subject: RewriteSubject, node: TypedNode, call: WrittenCall, function: WrittenFunction
     ) -> Iterator[RewriteSite]:
-        given, made = function_keyword(function, "input"), function_keyword(function, "output")
-        returned = _returned(function)
-        if given is None or made is None or returned is None:
+        returned = function.returned
+        if returned is None or len(ast.unparse(returned)) > _LONGEST:
             return
-        count = len(node.inputs)
-        types = given.elts if count > 1 and isinstance(given, ast.Tuple) else [given]
-        if len(types) != count:
-            return
-        argument = function.args.args[0].arg
-        for number, kind in enumerate(types):
+        (argument,) = arguments = function.arguments
+        for number, kind in enumerate(function.inputs):
             taken = _taken(returned, argument, number)
             if taken is None:
                 continue
             names = FreshNames(subject.text)
             first, rest = names.one(f"{function.name}_of_{argument}"), names.one(f"{function.name}_rest")
-            type_text = ast.unparse(kind)
             own = f"{argument}[{number}]"
             inside, left = _replaced(taken, own, f"{argument}[0]"), _replaced(returned, ast.unparse(taken), own)
-            lines = [
-                *(f"@{subject.module}fn(input={type_text}, output={type_text})", f"def {first}({argument}):"),
-                *(f"    return [{inside}]", "", ""),
-                *(f"@{subject.module}fn(input={ast.unparse(given)}, output={ast.unparse(made)})",),
-                *(f"def {rest}({argument}):", f"    return [{left}]"),
+            made = [
+                NewFunction(first, arguments, (kind,), kind, (f"return [{inside}]",)),
+                NewFunction(rest, arguments, function.inputs, function.output, (f"return [{left}]",)),
             ]
-            declared = before_program(subject, lines)
-            if declared is None:
+            edit = declared(subject, made)
+            if edit is None:
                 return
             wrapped = applied_to(
                 _before_shapes(subject, node.inputs[number], call.items[number]), f"{subject.module}Map(fn={first})"
             )
             sentence = f"{inside} of {function.name} is computed by a Map of its own"
-            params = (("count", str(count)),)
-            yield RewriteSite(self.name, sentence, (declared, Edit(call.keywords["fn"], rest), *wrapped), params)
+            params = (("count", str(len(function.inputs))),)
+            yield RewriteSite(self.name, sentence, (edit, Edit(call.keywords["fn"], rest), *wrapped), params)
 
 
 def _before_shapes(subject: RewriteSubject, stream: int, place: Span) -> Span:
@@ -93,16 +83,6 @@ def _before_shapes(subject: RewriteSubject, stream: int, place: Span) -> Span:
         place = call.items[0]
         node = subject.producer(node.inputs[0])
     return place
-
-
-def _returned(function: ast.FunctionDef) -> ast.expr | None:
-    arguments = function.args
-    if len(arguments.args) != 1 or arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
-        return None
-    match function.body:
-        case [ast.Return(value=ast.List(elts=[expression]))] if len(ast.unparse(expression)) <= _LONGEST:
-            return expression
-    return None
 
 
 def _taken(returned: ast.expr, argument: str, number: int) -> ast.expr | None:
