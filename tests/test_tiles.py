@@ -148,6 +148,14 @@ def program(
 """
 
 
+def test_tensors_that_are_loaded_and_stored_count_for_the_streaming_degree() -> None:
+    program = checked(MOVED.replace("ROWS", "64").replace("TILE", "8"))
+    tile, tensor = 4 * 8 * 16, 4 * 64 * 16
+    found = measure(program.spec, program.typed)
+    assert found.on_chip.value == 2 * tile + 2 * tile
+    assert found.streaming_degree == pytest.approx(1 - 4 * tile / (2 * tensor))
+
+
 @pytest.mark.parametrize(("depth", "cycles"), [(1, 57), (2, 29)])
 def test_small_case_5_a_buffer_read_twice(depth: int, cycles: int) -> None:
     assert between_sources_and_sinks(BUFFERED, chip(depth)) == cycles

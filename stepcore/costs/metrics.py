@@ -3,11 +3,12 @@
 The definitions are those of the language page ("Metrics"): off-chip traffic is what the inputs, the parameters (once)
 and the outputs take; on-chip memory is what loads, stores, buffers, accumulators and matrix products keep; operational
 intensity is FLOPs per byte of traffic. The streaming degree is 1 less the share that buffers and accumulators have in
-the bytes of inputs and outputs, with every free size at least 64. It divides by the traffic that a program makes, so
-it says nothing about tensors that are streamed in again and again; compulsory traffic does: each tensor that is an
-input or a parameter once, however many streams read it (see :mod:`stepcore.graph.layouts`), and each output once.
-Tensors that nobody provides (``arange``, ``ones``) are none. Bytes and operations throughout; what is not known is
-None, never 0. Sizes that only a run knows (branches of Partition) are symbols that start with ``?``.
+the bytes of inputs and outputs, tensors that are loaded and stored among them, with every free size at least 64. It
+divides by all streams that come in, so it says nothing about tensors that are streamed in again and again; compulsory
+traffic does: each tensor that is an input or a parameter once, however many streams read it (see
+:mod:`stepcore.graph.layouts`), and each output once. Tensors that nobody provides (``arange``, ``ones``) are none.
+Bytes and operations throughout; what is not known is None, never 0. Sizes that only a run knows (branches of
+Partition) are symbols that start with ``?``.
 """
 
 from __future__ import annotations
@@ -193,7 +194,9 @@ class _Meter:
         return Quantity(size, _value(size, self.sizes))
 
     def _streaming_degree(self) -> float | None:
-        ends, kept = sum(map(_stream_bytes, self._ends()), Dim.of(0)), sum(self._kept, Dim.of(0))
+        tiled = (port.type for port in self.spec.parameters if port.name in self._tiled)
+        ends = sum(map(_stream_bytes, (*self._ends(), *tiled)), Dim.of(0))
+        kept = sum(self._kept, Dim.of(0))
         fixed = dict(self.spec.fixed)
         free = (kept.symbols() | ends.symbols()) - fixed.keys()
         sizes = {**fixed, **{symbol: max(self.sizes.get(symbol, LEAST_SIZE), LEAST_SIZE) for symbol in free}}
