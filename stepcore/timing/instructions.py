@@ -23,6 +23,8 @@ class Code:
 
     ``first[k]`` and ``second[k]`` are the arguments of instruction ``k``; tables stand in ``tables``, one after the
     other, and are read from ``cursor[k]`` on; that of ``UNTIL`` is where it goes on behind its end.
+    ``alone[k]`` is for a ``TAKE`` or an ``ENQ``, besides which there is only work in a loop, how many cycles that
+    follows; -1 for all others.
     """
 
     op: list[int]
@@ -30,12 +32,13 @@ class Code:
     second: list[int]
     cursor: list[int]
     tables: list[int]
+    alone: list[int]
     decided: int = 0  # decisions that the instructions to come stand inside of
 
     @classmethod
     def empty(cls) -> Code:
         """Return no instructions."""
-        return cls([], [], [], [], [])
+        return cls([], [], [], [], [], [])
 
     def add(self, body: Sequence[Instruction]) -> int:
         """Append the program of a unit; return where it begins.
@@ -53,6 +56,7 @@ class Code:
         self.first.append(first)
         self.second.append(second)
         self.cursor.append(cursor)
+        self.alone.append(-1)
         return len(self.op) - 1
 
     def _read(self, op: Op, numbers: Sequence[int], first: int = 0) -> int:
@@ -83,6 +87,9 @@ class Code:
     def _times(self, item: Times, depth: int) -> None:
         start = self._append(Op.LOOP, item.count) if item.table is None else self._read(Op.LOOP_TABLE, item.table)
         self._block(item.body, depth + 1)
+        work = self.op[start + 2 :]
+        if self.op[start + 1] in (Op.TAKE, Op.ENQ) and all(op == Op.WORK for op in work):
+            self.alone[start + 1] = sum(self.first[start + 2 :])
         self._append(Op.NEXT, start + 1)
         self.second[start] = len(self.op)  # where an empty loop goes on
 

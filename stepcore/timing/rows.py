@@ -141,7 +141,8 @@ class Rows:
         return twin
 
     def record(self, recorder: RunRecorder) -> None:
-        """Let ``recorder`` see the rows that grow."""
+        """Let ``recorder`` see the rows that grow, each time: no unit hands on several tokens in one go."""
+        self.code.alone = [-1] * len(self.code.op)
         recorder.begin(len(self.place), (self.producer, self.consumer))
         self.worked, self.starved, self.blocked, self.waited = (recorder.cycles(kind) for kind in KINDS)
         self.put, self.taken = (
@@ -155,7 +156,7 @@ class Rows:
         beacon = self.beacon if self.may_recur else -1
         goes, self.goes = self.goes, False
         return self._run(
-            (code.op, code.first, code.second, code.cursor, code.tables),
+            (code.op, code.first, code.second, code.cursor, code.tables, code.alone),
             (self.place, self.clock, self.tops, self.rounds, self.entered, self.waits, self.waits_on),
             (self.starved, self.blocked, self.worked),
             (

@@ -4,7 +4,8 @@ Everything is whole numbers in rows, so that numba can compile :func:`run_units`
 rows are lists and the results are the same. Without arbitration the order in which units run changes nothing. Where
 arrival decides, all others run as far as they can; then the decision with the smallest time is taken, of equals that of
 the first unit, before memory. What is unknown yet can only follow from a later one. A decision of which all times are
-known needs no waiting for others.
+known needs no waiting for others. Where a token finds its taker waiting, and both units are in loops in which they only
+hand on, what both do with the tokens to come is counted in one go.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ Row: TypeAlias = Any  # a list of int, or an array of int64
 RUNNING, MEMORY, ENDED, LOST, FIRST_TOKEN, FIRST_SLOT = range(6)  # who waits for a channel stands in its ``waiter``
 NEVER: Final = -1  # the cycle of what does not come
 STACK: Final = MAX_NESTING
+TOGETHER: Final = 256  # tokens that two units hand on in one go
 
 _UNTIL, _TAKE, _SLOT, _PUT, _FREE = int(Op.UNTIL), int(Op.TAKE), int(Op.SLOT), int(Op.PUT), int(Op.FREE)
 _WORK, _WORK_TABLE = int(Op.WORK), int(Op.WORK_TABLE)
@@ -30,7 +32,7 @@ _LOOPS = (_LOOP, _LOOP_TABLE, _ADMIT)
 
 
 def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and calls would cost more than they do
-    code: tuple[Row, Row, Row, Row, Row],
+    code: tuple[Row, Row, Row, Row, Row, Row],
     unit: tuple[Row, Row, Row, Row, Row, Row, Row],
     spent: tuple[Row, Row, Row],
     channel: tuple[Row, Row, Row, Row, Row, Row, Row, Row, Row, Row],
@@ -64,7 +66,7 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
     comes next and how many bursts were placed; ``chip`` the interval, the cycles from start to answer, whether
     channels are triangular, ``outstanding``.
     """
-    op, first, second, cursor, tables = code
+    op, first, second, cursor, tables, alone = code
     place, clock, tops, rounds, entered, waits, waits_on = unit
     starved, blocked, worked = spent
     depth, latency, response, offset, size, put, taken, fill, oldest, waiter = channel
@@ -256,17 +258,55 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                         blocked[u] += v - t
                         t = v
                 if what != _SLOT:
-                    visible[slot] = t + latency[f]
+                    v = visible[slot] = t + latency[f]
                     put[f] = k + 1
+                    n = second[at]
+                    if n > 0:
+                        t += n
+                        worked[u] += n
                     w = waiter[f]
                     if w >= 0:
                         waiter[f] = -1
                         turn[tail] = w
                         tail = tail + 1 if tail < end else 0
-                    n = second[at]
-                    if n > 0:
-                        t += n
-                        worked[u] += n
+                        p = place[w]
+                        if alone[at] >= 0 and alone[p] >= 0:  # token by token, as both would in turn
+                            rest, before, now = alone[p], second[p], clock[w]
+                            base, slots, later, back = offset[f], size[f], latency[f], response[f]
+                            low, most, room = oldest[f], fill[f], depth[f]
+                            count = min(rounds[top], rounds[tops[w]], TOGETHER)
+                            last = k + count - 1
+                            while True:
+                                if v > now:
+                                    starved[w] += v - now
+                                    now = v
+                                now += before
+                                if most < room:
+                                    v -= later
+                                    while low < k and freed[base + low % slots] <= v:
+                                        low += 1
+                                    if k - low >= most:
+                                        most = k - low + 1
+                                freed[slot] = now
+                                if k == last:
+                                    break
+                                now += rest
+                                k += 1
+                                slot = base + k % slots
+                                v = freed[slot] + back
+                                if v > t:
+                                    blocked[u] += v - t
+                                    t = v
+                                v = visible[slot] = t + later
+                                t += n
+                            oldest[f], fill[f] = low, most
+                            put[f] = taken[f] = k + 1
+                            rounds[top] -= count - 1
+                            rounds[tops[w]] -= count - 1
+                            worked[u] += n * (count - 1)
+                            worked[w] += before * count + rest * (count - 1)
+                            place[w], clock[w] = p + 1, now
+                            steps -= count
                 at += 1
                 what = op[at]
                 if what <= _PUT:
