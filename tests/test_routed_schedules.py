@@ -253,3 +253,18 @@ def test_it_works_for_a_user(source: Path) -> None:
     assert "step.Partition(N=3" in program["text"]
     told = job(source, "shuffled", emit="tiled", dims={"T": 16, "D": 8, "F": 16})
     assert not told["solved"] and "the tensors of its experts lie in another order" in told["reason"]
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_the_closed_form_of_memory_is_what_the_exact_engine_counts(source: Path, name: str) -> None:
+    function, plan = planned(source, name, SIZES)
+    rows = plan.rows.bind(plan.bound)
+    drawn = routing_trace(rows, plan.count, plan.mixture.choice.count, skew=1.0, seed=0)
+    held = rows_of_experts(drawn, plan.count)
+    shared = [MixturePoint(8, 4, 2), MixturePoint(4, 3, plan.count)] if plan.is_stacked else []
+    for point in (MixturePoint(8), MixturePoint(4, 3), *shared):
+        program = written(function, plan, point, PAPER, held)
+        timed = time_program(
+            program.checked, PAPER, routes=routes_of(program.checked.typed, drawn, plan.count, point.rows)
+        )
+        assert program.estimated_bytes == timed.on_chip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepagents.schedules.costs import ALONE, LoadCost, ScheduleCosts, UnitCost
 from stepagents.schedules.routed.experts import ExpertBlock, down_tile, tile_of
+from stepagents.schedules.routed.memory import kept_bytes
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint
 from stepcore.sizes.dim import Dim
 
@@ -39,7 +40,7 @@ class MixtureCosts:
         self.costs = self._counted()
 
     def _counted(self) -> ScheduleCosts:
-        plan, expert = self._plan, self._plan.first
+        plan = self._plan
         costs = ScheduleCosts()
         calls = max(sum(self._tiles) * self._steps // self._regions, 1)
         high = sum(count * each for count, each in zip(self._tiles, self._heights, strict=True)) / max(
@@ -54,9 +55,7 @@ class MixtureCosts:
             for flops, tile in zip(self._flops(), self._matrices(), strict=True)
         ]
         costs.loads += [LoadCost(self._regions, calls, self._bursts(tile)) for tile in self._matrices()]
-        wide = plan.width + expert.outer.columns.bind(plan.bound) + self._point.columns
-        held = sum(self._heights) if self._point.shared == 1 else self._point.rows * self._regions
-        costs.kept = 4 * (self._regions * sum(map(prod, self._matrices())) + held * wide)
+        costs.kept = kept_bytes(plan, self._point, self._rows, block)
         return costs
 
     def _flops(self) -> list[int]:
@@ -87,12 +86,6 @@ class MixtureCosts:
     def dispatch(self) -> int | None:
         """The bursts per cycle of each port, so that all together can use the memory's peak."""
         return self.costs.dispatch(self._chip)
-
-    @property
-    def kept(self) -> int:
-        """About how many bytes lie on chip: tiles of weights, twice in ports and once in units, and rows."""
-        ports = sum(2 * self._regions * prod(tile) * 4 for tile in self._matrices())
-        return ports + self.costs.kept
 
     @property
     def cycles(self) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _SEED: Final = 0
 _SKEW: Final = 1.0  # of the routes that are drawn: expert of rank r is as popular as 1/r
-_COLUMNS: Final = (16, 256)  # of a tile of weights, from and to; fewer would fill no burst
+_COLUMNS: Final = (4, 256)  # of a tile of weights, from and to; whether they fill bursts is the closed form's to say
 _ROWS: Final = (4, 8, 16, 32, 64)
 _SHARED: Final = (2, 4, 8, 16, 32)
 _FLUID: Final = 2  # points of each way that the fluid engine times

@@ -83,7 +83,7 @@ class _Writing:
         if self._last.constant is None:
             divisors[str(self._last)] = self._block
         again = -(-plan.rows.bind(plan.bound) // point.rows) if point.rows else 1
-        return Tiled(spec, text, costs.costs, point.text, divisors, costs.kept, least=whole, read_again=again)
+        return Tiled(spec, text, costs.costs, point.text, divisors, costs.costs.kept, least=whole, read_again=again)
 
     # -- element functions ---------------------------------------------------------------------------
 

@@ -1,0 +1,80 @@
+"""Bytes that a routed program keeps on chip, in closed form, by the rules of the language page ("Metrics"). No torch.
+
+A port keeps two tiles, a product 16 columns of its rows and its matrix, a Retile what it joins, a Repeat what it
+repeats, a fold its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Final
+
+from stepagents.schedules.parts import WHOLE, Blocks, shape_of
+from stepagents.schedules.routed.experts import ExpertBlock, down_tile, tile_of
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint
+from stepcore.sizes.dim import Dim
+
+_BYTES: Final = 4  # of a number
+_INDEX: Final = 8  # of a whole number
+_COLUMNS: Final = 16  # of its rows that a product keeps for each that it folds
+
+
+def kept_bytes(plan: MixturePlan, point: MixturePoint, rows: Sequence[int], block: int) -> int:
+    """Return the bytes on chip of a point's program, FIFOs left out.
+
+    ``rows`` are those of each expert, ``block`` how many rows are scored at a time. Rows that are computed before they
+    are routed count as one tensor.
+    """
+    numbers = _ends(plan, block) + _regions(plan, point, rows)
+    flags = plan.count * (1 + 2 * point.rows) if point.shared > 1 else 0  # which rows of a tile are filled up, buffered
+    return _BYTES * numbers + flags + _INDEX  # the place of a row among its experts is a whole number
+
+
+def _ends(plan: MixturePlan, block: int) -> int:
+    """Return the numbers that are kept where rows are scored, and where what experts give is added up."""
+    size = _Kept(plan)
+    held = 2 * block * plan.width
+    if plan.scorer is not None and plan.scorer.takes is not None:
+        if plan.scorer.takes.node is not plan.taken.node:
+            held += 2 * block * size(shape_of(plan.scorer.takes.node)[-1])
+        held += size.block(plan.scorer, plan.scorer.columns)
+    read = {part for part in (*plan.router.chosen.inputs, *plan.router.shares.inputs) if not part.bare}
+    parts = [
+        Blocks({label: Dim.of(1) for label in part.labels if label != WHOLE}, plan.bound).tile(part) for part in read
+    ]
+    held += 2 * sum(prod(map(size, tile)) for tile in parts)
+    return held + 3 * size(plan.first.outer.columns) + plan.mixture.choice.count  # a sum, two rows at the store; shares
+
+
+def _regions(plan: MixturePlan, point: MixturePoint, rows: Sequence[int]) -> int:
+    """Return the numbers that are kept in the regions of experts."""
+    size, expert, columns = _Kept(plan), plan.first, Dim.of(point.columns)
+    regions = plan.count // point.shared
+    joined = plan.count * point.rows if point.rows else sum(rows)
+    busy = regions * point.rows if point.rows else sum(rows)
+    first = expert.hidden or expert.outer
+    weights = size.block(first, columns)
+    if expert.down is not None:
+        weights += size.tensor(down_tile(expert.down, columns, expert.outer.columns), columns)
+        weights += size.block(expert.outer, expert.outer.columns)
+    return regions * weights + joined * plan.width + busy * (plan.width + size(expert.outer.columns))
+
+
+class _Kept:
+    """Sizes of a plan as numbers, and how many numbers the units that read a tensor keep."""
+
+    def __init__(self, plan: MixturePlan) -> None:
+        self._bound = plan.bound
+
+    def __call__(self, size: Dim) -> int:
+        return size.bind(self._bound)
+
+    def block(self, block: ExpertBlock, columns: Dim) -> int:
+        """Return what the ports and products of so many columns of a block keep."""
+        return sum(self.tensor(tile_of(each, columns), each.depth) for each in block.operands)
+
+    def tensor(self, tile: tuple[Dim, Dim], depth: Dim | None) -> int:
+        """Return what the port of a tile keeps, and the product that folds ``depth`` with it; None: there is none."""
+        numbers = prod(map(self, tile))
+        return 2 * numbers if depth is None else 3 * numbers + _COLUMNS * self(depth)
