@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.suites.check import generation2_file
 from gate_cases import FOREIGN, PLACES, placed, python, task
 from node_samples import SAMPLES, Inert, Since
 from stepcore.check import check_text
@@ -163,6 +164,9 @@ def test_plain_lines_with_comments_are_read_in_one_way() -> None:
     plain = "    # line 1: y = f(x)\n    y = step.Map(fn=f).apply((a, b[0]))  # why\n" * 60 + "    return y"
     assert closed._PLAIN_LINES.fullmatch(plain)
     assert not closed._PLAIN_LINES.fullmatch(f"{plain} + 1")
+    lists = "    z = [step.Map(fn=f).apply((y, a)) for a in step.Copy(n=3).apply(b)]  # each\n" * 60 + "    return z"
+    assert closed._PLAIN_LINES.fullmatch(lists)
+    assert not closed._PLAIN_LINES.fullmatch(f"{lists} + 1")
 
 
 def test_a_plain_body_without_findings_holds_nothing_that_the_walk_would_refuse(
@@ -174,9 +178,9 @@ def test_a_plain_body_without_findings_holds_nothing_that_the_walk_would_refuse(
 
     def both(body: Any, code: Any, scope: Any, fn_scope: Any, found: Any = (), **how: Any) -> Any:
         nonlocal plain
-        if not found and closed.is_plain(body, code):
+        if not found and closed.is_plain(body, code, how["filled"]):
             plain += 1
-            walk = closed._Walk(body, scope, fn_scope, how["strict"])
+            walk = closed._Walk(body, scope, fn_scope, how["strict"], dialect=how["dialect"])
             walk.visit()
             assert not walk.found, code.text
         return outside(body, code, scope, fn_scope, found, **how)
@@ -192,3 +196,23 @@ def test_a_plain_body_without_findings_holds_nothing_that_the_walk_would_refuse(
             piece = drawn.choice(_PIECES)
             checker.check(Embedded.whole(f"{text[: token.start()]}{piece}{text[token.end() :]}"))
     assert plain > 40  # most replacements are findings; the others show that these lines are not refused for nothing
+    plain = 0
+    text = generation2_file(28)
+    body = text.index("    r0, r1, r2 = ")
+    for token in re.finditer(r"[\w.]+", text[body:]):
+        at, end = body + token.start(), body + token.end()
+        for piece in drawn.sample((*_PIECES, "2", "K", "T", "w", "add_0", "scale_0", "Map", "E9"), 4):
+            check_text(f"{text[:at]}{piece}{text[end:]}", "a.py")
+    assert plain > 4
+
+
+@pytest.mark.parametrize("items", ["none", "step.Copy(n=2).apply(E0)"])
+def test_a_comprehension_without_a_round_is_looked_at(items: str) -> None:
+    """Nothing evaluates what it would do for each item; what is in no program is found all the same."""
+    program = (
+        "from typing import Annotated\nimport stepcore as step\nfrom stepcore.dims import M\n\n\n@step.program()\n"
+        "def same(E0: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream, step.f32, (M,)]:\n"
+        f"    none = [][0:0]\n    some = [nothing for each in {items}]\n    return E0\n"
+    )
+    found = [item.message for item in check_text(program, "a.py").diagnostics]
+    assert any("nothing" in message for message in found), found

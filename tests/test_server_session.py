@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lsprotocol import types
@@ -16,7 +17,7 @@ from lsp_client import ROOT, Client
 from processes import PATIENCE
 from stepcore.ide.model import Kind
 from stepcore.jobdata.editor import PlainPosition, PlainRange, ProgramState, ProgramStatus
-from stepserver.app import COMMANDS, FEATURES, PULL, find_handler
+from stepserver.app import COMMANDS, FEATURES, PULL, Server, find_handler
 from stepserver.client import Client as Abilities
 from stepserver.client import read_client, users_python_path
 from stepserver.handlers.programs import lens_title
@@ -86,6 +87,19 @@ def test_capabilities_and_end() -> None:
         } <= offered  # fmt: skip
         assert result["serverInfo"] == {"name": "stepsmith", "version": VERSION}
         assert client.shutdown() == 0
+
+
+def test_a_request_in_plain_json_is_what_the_protocol_has() -> None:
+    """The server asks in it for files to be watched; what it makes of the protocol's types is the same message."""
+    protocol = Server().protocol
+    watchers = [types.FileSystemWatcher("**/*.toml"), types.FileSystemWatcher(types.RelativePattern("file:///a", "*"))]
+    options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+    typed = types.RegistrationParams([types.Registration("a", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)])
+    watched = [{"globPattern": "**/*.toml"}, {"globPattern": {"baseUri": "file:///a", "pattern": "*"}}]
+    asked = {"id": "a", "method": "workspace/didChangeWatchedFiles", "registerOptions": {"watchers": watched}}
+    params: list[Any] = [typed, {"registrations": [asked]}]
+    sent = [json.loads(protocol.serialize(types.RegistrationRequest(id=1, params=each))) for each in params]
+    assert sent[0] == sent[1]
 
 
 def test_exit_without_shutdown_is_no_success() -> None:

@@ -49,8 +49,13 @@ def make_converter() -> Converter:
     def keep(message: dict[str, Any], kind: type) -> Any:
         return kind(**{"jsonrpc": "2.0", **_wanted(message, kind)})
 
+    def began(_message: dict[str, Any], kind: type) -> Any:
+        return kind(params=types.InitializedParams())
+
     for kind in (JsonRPCRequestMessage, JsonRPCNotification, JsonRPCResponseMessage):
         converter.register_structure_hook(kind, keep)
+    # It says nothing, and comes just before the first document: to make its converter would take a millisecond there.
+    converter.register_structure_hook(types.InitializedNotification, began)
     return converter
 
 
@@ -84,6 +89,11 @@ def _problem(raw: Any) -> types.ResponseError | None:
     else:
         return None
     return types.ResponseError(types.ErrorCodes.InvalidRequest.value, problem)
+
+
+def _nothing(number: int | str) -> JsonRPCResponseMessage:
+    """Return the answer null, which is the same for all requests."""
+    return JsonRPCResponseMessage(id=number, jsonrpc=Protocol.VERSION, result=None)
 
 
 class Protocol(LanguageServerProtocol):
@@ -144,7 +154,8 @@ class Protocol(LanguageServerProtocol):
             log.warning("an answer to a request that nobody made: %r", number)
             return
         try:
-            message = self.structure_message(raw)
+            is_nothing = "result" in raw and raw["result"] is None
+            message = _nothing(number) if is_nothing else self.structure_message(raw)
         except JsonRpcException as error:
             log.warning("an unreadable answer: %r", number)
             future = self._request_futures.pop(number, None)
@@ -183,6 +194,11 @@ class Protocol(LanguageServerProtocol):
         """Return the body of a message."""
         return json.dumps(data, default=self._serialize_message, separators=(",", ":")).encode("ascii")
 
+    def _serialize_message(self, data: Any) -> Any:
+        if isinstance(params := getattr(data, "params", None), dict):  # a request whose parameters are plain JSON
+            return {"jsonrpc": self.VERSION, "id": data.id, "method": data.method, "params": params}
+        return super()._serialize_message(data)
+
     def _send_data(self, data: Any) -> None:
         try:
             body = self.serialize(data)
@@ -212,6 +228,7 @@ class Protocol(LanguageServerProtocol):
     async def ask(self, method: str, params: Any) -> Any:
         """Send a request to the client and return its answer; None where the client refuses.
 
+        ``params`` are of the protocol's type, or plain JSON, which needs no converter.
         The wait is shielded: were the future cancelled, the late answer would raise.
         """
         future = asyncio.wrap_future(self.send_request(method, params))

@@ -94,13 +94,14 @@ class FileWatch:
             self._add(folder)
 
     async def _ask_for(self, folder: Path, number: int) -> None:
-        await self._register(f"stepsmith-read-{number}", [types.RelativePattern(folder.as_uri(), "*")])
+        await self._register(f"stepsmith-read-{number}", [{"baseUri": folder.as_uri(), "pattern": "*"}])
         self._soon("files of runs", self._read)  # what changed before the client looked
 
-    async def _register(self, name: str, patterns: Iterable[str | types.RelativePattern]) -> None:
-        options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(each) for each in patterns])
-        registration = types.Registration(name, types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-        await self._editor.ask(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams([registration]))
+    async def _register(self, name: str, patterns: Iterable[str | dict[str, str]]) -> None:
+        # Plain JSON: the converters of these types would be made while the first document waits for its findings.
+        options = {"watchers": [{"globPattern": each} for each in patterns]}
+        registration = {"id": name, "method": types.WORKSPACE_DID_CHANGE_WATCHED_FILES, "registerOptions": options}
+        await self._editor.ask(types.CLIENT_REGISTER_CAPABILITY, {"registrations": [registration]})
 
     def told(self, paths: Iterable[str]) -> None:
         """Take note of files that changed, as the client says."""

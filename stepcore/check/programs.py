@@ -144,6 +144,7 @@ def _elaborated(
             strict=body.strict,
             refused=el.refused,
             met=el.met,
+            filled=el.filled,
             dialect=body.dialect,
         )
     count, typed = 0, None

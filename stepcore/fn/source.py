@@ -133,14 +133,13 @@ def statements(block: CodeBlock) -> tuple[ast.stmt, ...]:
 
 def node_span(code: Embedded, node: ast.AST) -> Span:
     """Return the span of ``node`` (a statement or expression) in the outer file."""
-    start_line, start_column = node.lineno - 1, node.col_offset  # type: ignore[attr-defined]
-    end_line, end_column = node.end_lineno - 1, node.end_col_offset  # type: ignore[attr-defined]
-    offsets = code.direct
-    if end_line < len(offsets):  # for nearly all; this is called for every expression
-        return make(Span, (offsets[start_line] + start_column, offsets[end_line] + end_column))
+    offsets, end = code.direct, node.end_lineno  # type: ignore[attr-defined]
+    if end < len(offsets):  # for nearly all; this is called for every expression
+        first, last = offsets[node.lineno] + node.col_offset, offsets[end] + node.end_col_offset  # type: ignore[attr-defined]
+        return make(Span, (first, last))
     inner = code.inner
-    start = inner.offset_from_utf8(start_line, start_column)
-    return code.span_to_outer(Span(start, inner.offset_from_utf8(end_line, end_column)))
+    start = inner.offset_from_utf8(node.lineno - 1, node.col_offset)  # type: ignore[attr-defined]
+    return code.span_to_outer(Span(start, inner.offset_from_utf8(end - 1, node.end_col_offset)))  # type: ignore[attr-defined]
 
 
 def node_text(code: Embedded, node: ast.AST, length: int = 40) -> str:

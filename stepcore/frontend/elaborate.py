@@ -52,7 +52,7 @@ from stepcore.ops.pace import OffChipUse
 from stepcore.records import make
 from stepcore.text.span import Embedded, Span
 
-_handler: Final = expressions.HANDLERS.get
+_handlers: Final = expressions.HANDLERS
 
 
 class Elaborator(Elaboration):
@@ -181,7 +181,11 @@ class Elaborator(Elaboration):
         self.at = node
         if self.steps > self._limit:
             self._stop(node)
-        return _handler(type(node), expressions.refuse)(self, node)
+        try:
+            handler = _handlers[type(node)]
+        except KeyError:
+            handler = expressions.refuse
+        return handler(self, node)
 
     def _expression(self, statement: ast.Expr) -> SuiteEnd:
         value = statement.value

@@ -92,6 +92,7 @@ class Elaboration(ABC):
         self.roots: list[ast.stmt] = []
         self.element_functions: set[int] = set()  # definitions of these in the program, by identity
         self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
+        self.filled: set[int] = set()  # comprehensions of which a round was evaluated, by identity
         self.loops: list[LoopValue] = []
         self._said: set[tuple[str, Span, str]] = set()
         self._said_at: dict[tuple[str, Span], int] = {}

@@ -85,9 +85,10 @@ def _constant(el: Elaboration, node: ast.Constant) -> Value:
 
 
 def _name(el: Elaboration, node: ast.Name) -> Value:
+    frame = el.frame
     try:
-        value = el.frame.scope.find(node.id)
-        el.seen.append(make(Seen, (node, el.frame.code, value, False)))
+        value = frame.scope.find(node.id)
+        el.seen.append(make(Seen, (node, frame.code, value, False)))
         return value
     except KeyError:
         pass
@@ -629,6 +630,8 @@ def _comprehension(el: Elaboration, node: ast.ListComp | ast.GeneratorExp) -> Va
         exact = _rounds(el, node, node.generators, results)
     finally:
         frame.scope, frame.context = outer_scope, outer_context
+    if results:
+        el.filled.add(id(node))
     if not exact:
         return UnknownSequence(results[0] if results else UNKNOWN)
     return results

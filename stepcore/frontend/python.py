@@ -8,8 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -108,6 +107,9 @@ class ModuleFacts:
     @staticmethod
     def joined(parts: Iterable[ModuleFacts]) -> ModuleFacts:
         """Return what the programs of all parts of a file come to."""
+        parts = tuple(parts)
+        if len(parts) == 1:  # as of each unit of an editor's document
+            return parts[0]
         parameters: set[str] = set()
         programs: set[str] = set()
         sizes: dict[str, int | None] = {}
@@ -298,21 +300,19 @@ class _Reader:
                 names[bound] = ModuleRef(f"{statement.module}.{alias.name}")
                 self.modules[bound] = f"{statement.module}.{alias.name}"
 
-    @contextmanager
-    def _aside(self) -> Iterator[None]:
+    def _aside(self, evaluate: Callable[..., Value], *nodes: ast.AST) -> Value:
         """Evaluate where unknown names, once noted as reported, do not stay in the module's scope."""
         frame = self.el.frame
         frame.scope = Scope({}, self.module.scope)
         try:
-            yield
+            return evaluate(*nodes)
         finally:
             frame.scope = self.module.scope
 
     def _quiet(self, node: ast.expr) -> Value:
         """Evaluate without findings: most of a Python file is none of our business."""
         count = len(self.el.diagnostics)
-        with self._aside():
-            value = self.el.evaluate(node)
+        value = self._aside(self.el.evaluate, node)
         del self.el.diagnostics[count:]
         return value
 
@@ -321,8 +321,7 @@ class _Reader:
         if isinstance(node, ast.Tuple) and ast.Starred not in map(type, node.elts):
             return tuple(map(self._valued, node.elts))  # A, B = step.Tile(...), step.Tile(...)
         if isinstance(node, ast.Call) and isinstance(self._quiet(node.func), FnClass | TypeMaker):
-            with self._aside():
-                return self.el.evaluate(node)
+            return self._aside(self.el.evaluate, node)
         return self._quiet(node)
 
     def _assign(self, statement: ast.Assign | ast.AnnAssign, value: ast.expr) -> None:
@@ -347,8 +346,7 @@ class _Reader:
             self.pending.append(_Pending(kind, statement, decorator, block, self._undefined(decorator)))
             names[statement.name] = ModuleRef(statement.name)
         elif kind == "fn":
-            with self._aside():
-                value = self._element_function(statement, decorator)
+            value = self._aside(self._element_function, statement, decorator)
             names[statement.name] = value
             if isinstance(value, FnDecl):
                 self.module.fns.append(value)
@@ -495,7 +493,7 @@ class _Reader:
                 port = _port(name, stream_type, span, data, layouts.get(name))
                 ports.append(self._fitting(port, given.get("layouts")))
         parameters = [
-            replace(_port(argument.arg, stream_type, _named_at(code, argument), data), written=written)
+            _port(argument.arg, stream_type, _named_at(code, argument), data, written=written)
             for argument, stream_type, written in memories
             if stream_type is not None
         ]
@@ -841,13 +839,19 @@ def _named_at(code: Embedded, argument: ast.arg) -> Span:
 
 
 def _port(
-    name: str, stream_type: StreamType, span: Span, data: Mapping[str, Drawn], layout: InputLayout | None = None
+    name: str,
+    stream_type: StreamType,
+    span: Span,
+    data: Mapping[str, Drawn],
+    layout: InputLayout | None = None,
+    *,
+    written: bool = False,
 ) -> Port:
     how = data.get(name)
     if isinstance(how, str):
-        return Port(name, stream_type, how, span=span, layout=layout)
+        return Port(name, stream_type, how, span=span, layout=layout, written=written)
     minimum, maximum = how or (None, None)
-    return Port(name, stream_type, None, minimum, maximum, span=span, layout=layout)
+    return Port(name, stream_type, None, minimum, maximum, span=span, layout=layout, written=written)
 
 
 def _laid_out(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -32,7 +32,7 @@ from stepcore.findings.diagnostics import Diagnostic
 from stepcore.frontend.python import ModuleFacts, read_module
 from stepcore.frontend.syntax import unmarked
 from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES
-from stepcore.ide.cut import Blocks, Cut
+from stepcore.ide.cut import Blocks, Cut, common
 from stepcore.ide.units import Checking, DocumentUnit
 from stepcore.jobdata.choices import AffineRule
 from stepcore.ops import GENERATION_1
@@ -273,8 +273,9 @@ class _Python:
 
     def _facts_of(self, indices: Iterable[int]) -> ModuleFacts:
         """Return the file's facts without the programs that these blocks do not mention."""
-        programs, shapes = self.guess.programs, self.cut.shapes
-        return replace(self.guess, programs=frozenset().union(*(shapes[index].words & programs for index in indices)))
+        facts, shapes = self.guess, self.cut.shapes
+        named = frozenset().union(*[common(shapes[index].words, facts.programs) for index in indices])
+        return ModuleFacts(facts.parameters, facts.sizes, named)
 
     def _checked(self, texts: tuple[str, ...], others: ModuleFacts) -> Checking:
         key = texts, others

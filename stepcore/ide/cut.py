@@ -24,6 +24,7 @@ Blocks: TypeAlias = "list[tuple[int, str]]"  # where each begins, and its text
 # A unit as (block that it is about, all its blocks); None: what no program uses.
 Member: TypeAlias = "tuple[int | None, tuple[int, ...]]"
 _WORD: Final = re.compile(r"[^\W\d]\w*")
+_NO_FACTS: Final = ModuleFacts()
 _LIKE: Final = 0.6  # how near a name has to be to be suggested for another: the least that a finding asks for
 _AHEAD: Final = 8  # characters from which the start of a block is known: those of "finally", and one
 
@@ -159,6 +160,8 @@ def _alike(word: str, names: frozenset[str]) -> tuple[str, ...]:
 
 
 def _literal_facts(programs: list[ast.FunctionDef]) -> ModuleFacts | None:
+    if not programs:  # as most blocks
+        return _NO_FACTS
     found: list[ModuleFacts] = []
     for node in programs:
         sizes: dict[str, int | None] = dict(DEFAULT_SIZES)

@@ -14,6 +14,8 @@ from stepcore.types import Buffer, Element, Multihot, Shape, StreamType, STuple,
 def at_home(stream: StreamType) -> StreamType:
     """Return a declared type whose ragged sizes know for how many positions they have values."""
     shape = list(stream.shape)
+    if not any(size.is_ragged for size in shape[:-1]):
+        return stream
     for index in reversed(range(len(shape) - 1)):
         if shape[index].is_ragged:
             shape[index] = with_home(shape[index], element_count(shape[index + 1 :]))

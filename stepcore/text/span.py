@@ -122,8 +122,8 @@ class Embedded:
 
     @cached_property
     def direct(self) -> tuple[int, ...]:
-        """The ``line_offsets`` where columns in bytes count as in the outer file; none where they have to be mapped."""
-        return self.line_offsets if self.verbatim and self.text.isascii() else ()
+        """The ``line_offsets`` by ``ast``'s numbers, from 1 on; none where columns in bytes have to be mapped."""
+        return (0, *self.line_offsets) if self.verbatim and self.text.isascii() else ()
 
     @property
     def newline(self) -> str:
