@@ -85,3 +85,16 @@ def test_all_are_verified_and_shown(source: Path, tmp_path: Path, capsys: pytest
     shown = capsys.readouterr()
     assert all(f"program {number}: " in shown.out for number in range(1, len(programs) + 1))
     assert f"{len(programs) - 1} more with fewer bytes on chip" in shown.err
+
+
+def test_a_tight_capacity_is_used_although_the_closed_form_prefers_what_does_not_fit() -> None:
+    target = find_target("functions.py", SOURCE, "gated")
+    traced = trace(target, completed(target, partly(target, [], {"M": 16, "K": 32, "N": 32})))
+    for capacity in (50_000, 40_000, 30_000):
+        (found,) = schedules(traced, ScheduleOptions(PAPER, capacity)).programs
+        kept = found.metrics.on_chip.value
+        assert kept is not None
+        assert kept <= capacity
+    none = schedules(traced, ScheduleOptions(PAPER, 512))
+    assert not none.programs
+    assert "bytes on chip or more, and there are 512" in none.reason

@@ -11,7 +11,6 @@ from typing import Final, Generic, TypeVar
 
 from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
-from stepcore.costs.metrics import measure
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.routes import ProgramRoutes
 from stepcore.cycles.timed import time_program
@@ -44,7 +43,7 @@ class Ranking(Generic[_P]):
 
     ``write`` raises NoSchedule for a point that does not fit, ``estimate`` gives its cycles in closed form, ``routes``
     what data decide in it (None: nothing). ``tried`` counts points; ``refused`` says why one could not be written,
-    ``problems`` why written ones were not timed or do not fit.
+    ``problems`` why written ones that fit were not timed.
     """
 
     chip: Hardware
@@ -53,9 +52,8 @@ class Ranking(Generic[_P]):
     estimate: Callable[[_P, Tiled], int]
     routes: Callable[[_P, Tiled], ProgramRoutes | None] = lambda _point, _program: None
     tried: int = 0
-    refused: NoSchedule = field(
-        default_factory=lambda: NoSchedule("no tiles fit the function's sizes and the memory on chip")
-    )
+    least: int | None = None  # bytes that the smallest of the programs needs that do not fit
+    refused: NoSchedule = field(default_factory=lambda: NoSchedule("no tiles fit the function's sizes"))
     problems: list[str] = field(default_factory=list)
 
     def best_of(
@@ -76,7 +74,7 @@ class Ranking(Generic[_P]):
             if kept := time(ranked):
                 found[way] = kept
         if not found:
-            raise NoSchedule(self.problems[0]) if self.problems else self.refused
+            raise self.reason()
         return found
 
     def ranked(self, points: Iterable[_P]) -> list[TimedPoint[_P]]:
@@ -90,7 +88,9 @@ class Ranking(Generic[_P]):
             except NoSchedule as error:
                 self.refused = self.refused if self.refused.node is not None else error
                 continue
-            if program.impl not in seen and program.estimated_bytes <= self.capacity:
+            if program.estimated_bytes > self.capacity:
+                self._note_too_large(program.estimated_bytes)
+            elif program.impl not in seen:
                 seen.add(program.impl)
                 estimate = self.estimate(point, program)
                 found.append(TimedPoint(point, program, estimate, estimate))
@@ -99,41 +99,58 @@ class Ranking(Generic[_P]):
     def timed(
         self, items: Iterable[TimedPoint[_P]], engine: TimingEngine, most: int | None = None
     ) -> list[TimedPoint[_P]]:
-        """Return the first ``most`` items that run and fit, with their cycles, the fewest first."""
+        """Return those of the first ``most`` items that fit which run, with their cycles, the fewest first.
+
+        The closed form knows too little of FIFOs and buffers: where the capacity is tight, many that it
+        likes do not fit.
+        """
         found: list[TimedPoint[_P]] = []
+        fitting = 0
         for item in items:
-            if len(found) == most:
+            if fitting == most:
                 break
+            kept = item.program.metrics.on_chip.value
+            if kept is not None and kept > self.capacity:
+                self._note_too_large(kept)
+                continue
+            fitting += 1
             try:
-                found.append(self._one_timed(item, engine))
+                found.append(self._one_timed(item, kept, engine))
             except (NotTimed, NoSchedule) as error:
                 self.problems.append(str(error))
         return sorted(found, key=lambda each: each.cycles)
 
-    def _one_timed(self, item: TimedPoint[_P], engine: TimingEngine) -> TimedPoint[_P]:
-        """Return an item with its cycles.
+    def _one_timed(self, item: TimedPoint[_P], kept: int | None, engine: TimingEngine) -> TimedPoint[_P]:
+        """Return an item with its cycles; ``kept`` are its bytes on chip, None where only a run knows them.
 
         Raises:
             NotTimed: it cannot be timed.
             NoSchedule: it is refused, stops, or does not fit.
         """
         checked = item.program.checked
-        kept = measure(checked.spec, checked.typed).on_chip.value
-        self._fits(kept)
         routes = self.routes(item.point, item.program)
         timed = time_program(checked, self.chip, engine, _STEPS, routes=routes)
         if timed.cycles is None:
             raise NoSchedule("a program that was written stops on the chip, a defect of Stepsmith")
         if kept is None and engine == "exact":
             kept = timed.on_chip
-            self._fits(kept)
+            if kept is not None and kept > self.capacity:
+                self._note_too_large(kept)
+                raise NoSchedule(self._too_large())
         item.program.cycles = timed.cycles
         return replace(item, cycles=timed.cycles, on_chip=kept)
 
-    def _fits(self, kept: int | None) -> None:
-        """Refuse bytes on chip that are too many; where nobody knows them, the closed form has to do."""
-        if kept is not None and kept > self.capacity:
-            raise NoSchedule(f"the tiles of a schedule need {kept:,} bytes on chip, and there are {self.capacity:,}")
+    def _note_too_large(self, kept: int) -> None:
+        self.least = kept if self.least is None else min(self.least, kept)
+
+    def _too_large(self) -> str:
+        return f"the smallest tiles need {self.least:,} bytes on chip or more, and there are {self.capacity:,}"
+
+    def reason(self) -> NoSchedule:
+        """Return why there is no program: one that fits has a problem, all are too large, or cannot be written."""
+        if self.problems:
+            return NoSchedule(self.problems[0])
+        return self.refused if self.least is None else NoSchedule(self._too_large())
 
 
 def beside(cycles: Mapping[_K, int], text: Callable[[_K], str]) -> str:

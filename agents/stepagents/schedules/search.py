@@ -84,13 +84,13 @@ def schedules(
     ranked = ranking.ranked(points)
     found.tried = ranking.tried
     if not ranked:
-        return refused(found, ranking.refused)
+        return refused(found, ranking.reason())
     tell(found.tried)
-    fluid = ranking.timed(ranked[:_FLUID], "fluid")
+    fluid = ranking.timed(ranked, "fluid", _FLUID)
     exact = ranking.timed(fluid[:_EXACT], "exact")
     best = (exact or fluid)[: options.wanted]
     if not best:
-        found.reason = ranking.problems[0]
+        found.reason = str(ranking.reason())
         return found
     found.programs = [each.program for each in best]
     found.smaller = smaller(best[0], ranked, options.smaller, partial(ranking.timed, engine="exact"))
