@@ -24,6 +24,7 @@ from stepagents.torchfn.target import Target, find_target
 from stepagents.torchfn.trace import trace
 from stepagents.traced.graph import TracedFunction
 from stepcore.check import check_text
+from stepcore.costs.bounds import Bounds
 from stepcore.cycles.timed import time_program
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.fn.limits import greatest_result
@@ -208,6 +209,23 @@ def test_the_fewest_cycles_come_first_and_are_those_of_its_routes(source: Path) 
     # what lies behind a length is not read
     shorter = time_program(program.checked, PAPER, routes=routes_of(program, plan, (1,) * 8))
     assert shorter.off_chip_bytes < timed.off_chip_bytes
+
+
+def test_a_run_for_the_routes_may_take_what_its_lanes_share(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, plan = recognized(source, "hidden", {"B": 8, "D": 32, "L": 64})
+    search = RaggedSearch(function, plan, RaggedOptions(PAPER, lanes=(8,), dealings=("dynamic",), rows=(16,)))
+    best = search.best()["dynamic"][0]
+    spec, lengths = best.program.spec, drawn_lengths(8, 64, 0)
+    needed = Bounds(spec, spec.bindings({"D": 1})).check(best.program.checked.typed).total
+    monkeypatch.setattr("stepagents.schedules.ragged.trace.DEFAULT_LIMIT", needed // 2)
+    with pytest.raises(NoSchedule, match=r"no run says what its lanes get: .* more memory than allowed"):
+        routes_of(best.program, plan, lengths)
+    assert routes_of(best.program, plan, lengths, 8) == routes_of(best.program, plan, lengths, 16)
+    monkeypatch.setattr(
+        "stepagents.schedules.ragged.trace.DEFAULT_LIMIT", 100
+    )  # what is given alone is more, whatever lanes share
+    with pytest.raises(NoSchedule, match="no run says what its lanes get"):
+        routes_of(best.program, plan, lengths, 1 << 20)
 
 
 def test_the_closed_form_ranks_as_the_exact_engine_does(source: Path) -> None:

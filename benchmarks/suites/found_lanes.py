@@ -116,7 +116,7 @@ def _measure(report: BenchReport, setting: _Setting) -> None:
 
 def _cycles(each: TimedPoint[LanePoint], plan: RaggedAttention, chip: Hardware, lengths: Sequence[int]) -> int:
     """Return the exact cycles of a program with these lengths."""
-    routes = routes_of(each.program, plan, lengths)
+    routes = routes_of(each.program, plan, lengths, each.point.lanes * each.point.parts)
     timed = time_program(each.program.checked, chip, budget=_STEPS, routes=routes)
     if timed.cycles is None:
         raise SystemExit(f"{each.point.text}, {lengths}: it stopped")

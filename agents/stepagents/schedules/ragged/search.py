@@ -149,5 +149,5 @@ class RaggedSearch:
 
     def _routes(self, point: LanePoint, program: Tiled) -> ProgramRoutes:
         if point not in self._known:
-            self._known[point] = routes_of(program, self._plan, self.lengths)
+            self._known[point] = routes_of(program, self._plan, self.lengths, point.lanes * point.parts)
         return self._known[point]

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from stepagents.schedules.parts import NoSchedule
+from stepcore.costs.bounds import DEFAULT_LIMIT, Bounds
+from stepcore.costs.sizes import ByteCount
 from stepcore.cycles.routes import ProgramRoutes
+from stepcore.findings.errors import SimError
 from stepcore.sim.decided import decided_by_data
 from stepcore.sim.functional import Session
 
@@ -45,11 +48,14 @@ def parts_of(tiles: Sequence[int], parts: int) -> list[int]:
     return [(part + 1) * count // parts - part * count // parts for count in tiles for part in range(parts)]
 
 
-def routes_of(program: Tiled, plan: RaggedAttention, lengths: Sequence[int]) -> ProgramRoutes:
+def routes_of(program: Tiled, plan: RaggedAttention, lengths: Sequence[int], shares: int = 1) -> ProgramRoutes:
     """Return what a run of ``program`` with these lengths decides; it runs with one column where that is possible.
 
+    ``shares`` are its lanes times the parts that it cuts a piece of work into. The bound of a run's memory supposes
+    that each lane gets all of each part; since a tile goes to one of them, the run is allowed so many times as much.
+
     Raises:
-        NoSchedule: it is longer than timing follows.
+        NoSchedule: it is longer than timing follows, or what is read alone needs more memory than a run may take.
     """
     spec = program.spec
     kept = {symbol for size in (*plan.outer, plan.most) for symbol in size.symbols()}
@@ -59,7 +65,12 @@ def routes_of(program: Tiled, plan: RaggedAttention, lengths: Sequence[int]) -> 
         return {plan.lengths.name: [torch.tensor(lengths, dtype=torch.int64)]}
 
     typed = program.checked.typed
-    decided = decided_by_data(typed, Session(spec, narrow, examine=False, given=given).run(typed, keep=True))
+    try:
+        Bounds(spec, spec.bindings(narrow)).charge_fixed(ByteCount(DEFAULT_LIMIT))
+        session = Session(spec, narrow, limit=shares * DEFAULT_LIMIT, examine=False, given=given)
+        decided = decided_by_data(typed, session.run(typed, keep=True))
+    except SimError as error:
+        raise NoSchedule(f"no run says what its lanes get: {error}") from error
     if decided is None:
         raise NoSchedule("its lists are longer than timing follows")
     return decided
