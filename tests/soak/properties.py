@@ -11,6 +11,8 @@ from joined_programs import boundaries
 from optimized_programs import assert_optimized, optimizable_task
 from programs import GADGETS, generate, impl_text, reusing, task_text
 from programs.generation2 import generation2_task
+from programs.looped import under_loops
+from programs.loops import random_loop
 from programs.ragged import ragged_task
 from ragged_chains import run_chain
 from stepcore.conversion.to_python import task_to_python
@@ -82,6 +84,31 @@ def mutated_files(order: Order, report: Report) -> None:
         _raises(lambda: check(broken, path), broken)
 
     _each(order, report, case)
+
+
+def mutated_loops(order: Order, report: Report) -> None:
+    """The same of files with loops: those that go round, and calls that are put under ``for``, ``if`` and ``while``."""
+
+    def case(seed: int) -> None:
+        path, text = _looped(seed // MUTATIONS)
+        rng = Random(seed)
+        broken = under_loops(rng, text) if rng.random() < 0.7 else text
+        if broken is text or rng.random() < 0.5:
+            (broken,) = mutated(broken, seed, 1).values()
+        _raises(lambda: check(broken, path), broken)
+
+    _each(order, report, case)
+
+
+@lru_cache(maxsize=1)
+def _looped(number: int) -> tuple[str, str]:
+    """Return a file whose streams go round, as a task or as Python, or one of those without loops."""
+    if number % 2:
+        return _file(number // 2)
+    task = random_loop(Random(number))
+    if number % 4:
+        return "task.step.yaml", task
+    return "file.py", task_to_python(read_task(task, "task.step.yaml"))
 
 
 @lru_cache(maxsize=1)
