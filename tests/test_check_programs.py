@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -244,3 +245,11 @@ def program(x: Annotated[step.Stream, step.f32, (M,)]) -> Annotated[step.Stream,
     return both(y, x)
 """
     assert "STEP101" in {item.code for item in check_text(text, "file.py").diagnostics}
+
+
+def test_what_python_warns_of_in_a_script_is_not_printed() -> None:
+    text = "import stepcore as step\n\nE0 = step.Map(fn=double).apply(1if True else E1)\n"
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        check_text(text, "script.py")
+    assert warned == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -522,7 +523,9 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
     the streams that nobody reads.
     """
     try:
-        tree = ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # reported where the module was read
         return None
     code = Embedded.whole(text)
