@@ -75,9 +75,53 @@ def single(x, wr, w):  # stepsmith: x[1, D], wr[D, 4], w[4, D, F]
     return torch.einsum("te,edf,td->tf", route, w, x)
 
 
-def added(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, D]
+def residual(x, wr, w, g):  # stepsmith: x[T, D], wr[D, 4], w[4, D, D], g[D]
     route = torch.zeros(x.shape[0], 4).scatter(1, torch.topk(x @ wr, 2)[1], 1.0)
-    return x + torch.einsum("te,edf,td->tf", route, w, x)
+    return (x - 1) * g / 2 + torch.einsum("te,edf,td->tf", route, w, x) + 0.5
+
+
+def batches(x, wr, w1, w2):  # stepsmith: x[B, T, D], wr[D, 4], w1[4, D, F], w2[4, F, D]
+    flat = x.reshape(-1, x.shape[-1])
+    weight, index = torch.topk(torch.softmax(flat @ wr, -1), 2, dim=-1)
+    y = torch.zeros_like(flat)
+    for e in range(4):
+        y = y + (weight * (index == e)).sum(-1, keepdim=True) * (nnf.silu(flat @ w1[e]) @ w2[e])
+    return x + y.reshape(x.shape)
+
+
+def leading(x, wr, w1, w2):  # stepsmith: x[1, T, D], wr[D, 4], w1[4, D, F], w2[4, F, D]
+    weight, index = torch.topk(torch.softmax(x @ wr, -1), 2, dim=-1)
+    y = torch.zeros_like(x)
+    for e in range(4):
+        y = y + (weight * (index == e)).sum(-1, keepdim=True) * (nnf.silu(x @ w1[e]) @ w2[e])
+    return y
+
+
+def looked_up(x, wr, w1, w3, w2):  # stepsmith: x[T, D], wr[D, 4], w1[4, D, F], w3[4, D, F], w2[4, F, D]
+    weight, best = torch.topk(torch.softmax(x @ wr, -1), 2, dim=-1)
+    h = nnf.silu(torch.einsum("td,tkdf->tkf", x, w1[best])) * torch.einsum("td,tkdf->tkf", x, w3[best])
+    return x + (weight[..., None] * torch.einsum("tkf,tkfd->tkd", h, w2[best])).sum(1)
+
+
+def contracted_places(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
+    weight, best = torch.topk(x @ wr, 2, dim=-1)
+    return torch.einsum("tk,tkf->tf", weight, torch.einsum("td,tkdf->tkf", x, w[best]))
+
+
+def looked_up_once(x, wr, w1, b1, w2, b2):  # stepsmith: x[T, D], wr[D, 4], w1[4, D, F], b1[4, F], w2[4, F, D], b2[4, D]
+    best = (x @ wr).argmax(-1)
+    h = torch.relu(torch.bmm(x[:, None], w1[best]) + b1[best][:, None])
+    return torch.bmm(h, w2[best])[:, 0] + b2[best]
+
+
+def other_rows(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, D]
+    best = (x @ wr).argmax(-1)
+    return torch.bmm(x[:, None], w[best.flip(0)])[:, 0]
+
+
+def beside(x, wr, w, ws):  # stepsmith: x[T, D], wr[D, 4], w[4, D, D], ws[D, D]
+    route = torch.zeros(x.shape[0], 4).scatter(1, torch.topk(x @ wr, 2)[1], 1.0)
+    return x @ ws + torch.einsum("te,edf,td->tf", route, w, x)
 
 
 def missing(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
@@ -123,9 +167,24 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-SIZES = {"T": 16, "D": 8, "E": 4, "F": 24}
+SIZES = {"B": 2, "T": 16, "D": 8, "E": 4, "F": 24}
 PAPER = PRESETS["paper"]
-SPELLINGS = ("first", "contracted", "batched", "looped", "one_hot", "gated", "Experts", "single")
+SPELLINGS = (
+    "first",
+    "contracted",
+    "batched",
+    "looped",
+    "one_hot",
+    "gated",
+    "Experts",
+    "single",
+    "residual",
+    "batches",
+    "leading",
+    "looked_up",
+    "contracted_places",
+    "looked_up_once",
+)
 
 
 @pytest.fixture
@@ -165,7 +224,7 @@ def test_each_spelling_is_right(source: Path, name: str, rows: int) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("added", "something is added to what the chosen experts give"),
+        ("beside", "a product with a matrix is added to what the chosen experts give"),
         ("missing", "its experts are not the 4 that rows choose among, each once"),
         ("unsummed", "it is not added up over the experts of a row"),
         ("shuffled", "the tensors of its experts lie in another order"),

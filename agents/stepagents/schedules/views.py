@@ -164,6 +164,10 @@ def _viewed(body: TileText, part: TilePart) -> str:
     rest = part.labels[: len(out) - same]
     if same == 2 and len(set(rest)) == 1 and rest[0] != WHOLE:
         return body.argument(given, (rest[0],) * (len(dims) - 2) + part.labels[-2:])
+    outer = [label for size, label in zip(out, rest, strict=False) if size != 1]
+    if same == 2 and [size for size in dims[:-2] if size != 1] == [size for size in out[:-2] if size != 1]:
+        labels = tuple(WHOLE if size == 1 else outer.pop(0) for size in dims[:-2])
+        return body.argument(given, (*labels, *part.labels[-2:]))
     raise NoSchedule("a view that changes the shape of its tiles has no form over tiles yet", part.node)
 
 

@@ -7,7 +7,7 @@ computed of these element by element. No torch.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,7 @@ from stepagents.lower.functions import fresh_name
 from stepagents.schedules.bodies import ATOM, returning
 from stepagents.schedules.parts import NoSchedule, shape_of
 from stepagents.schedules.routed.indices import Atom, Index, IndexedValue, aligned, resolved
-from stepagents.schedules.routed.mixture import ExpertTerm, Mixture
+from stepagents.schedules.routed.mixture import ExpertTerm, Mixture, expert_of_row, looked_up, needed_for
 from stepagents.schedules.tile_ops import ELEMENTWISE, PRODUCTS, pointwise
 from stepagents.traced.graph import opname, scalar_argument
 from stepcore.records import Record
@@ -100,7 +100,7 @@ def experts_of(mixture: Mixture) -> list[Expert]:
     Raises:
         NoSchedule: it is no product of rows with matrices of the expert, nor two of them in a row, or experts differ.
     """
-    needed = [_needed(each.node for each in term.factors) for term in mixture.terms]
+    needed = [needed_for(*(each.node for each in term.factors)) for term in mixture.terms]
     shared = set.intersection(*needed)
     terms = sorted(mixture.terms, key=_number)
     found = [_expert_of(mixture, term, shared) for term in terms]
@@ -112,17 +112,6 @@ def experts_of(mixture: Mixture) -> list[Expert]:
 def _number(term: ExpertTerm) -> int:
     assert term.expert is not None
     return term.expert.name if isinstance(term.expert.name, int) else 0
-
-
-def _needed(nodes: Iterable[Node]) -> set[Node]:
-    found: set[Node] = set()
-    asked = list(nodes)
-    while asked:
-        node = asked.pop()
-        if node not in found:
-            found.add(node)
-            asked += node.all_input_nodes
-    return found
 
 
 def _expert_of(mixture: Mixture, term: ExpertTerm, shared: set[Node]) -> Expert:
@@ -148,7 +137,7 @@ def rows_block(mixture: Mixture, node: Node, column: Index) -> ExpertBlock:
     *rows, _ = _rows_at(mixture, node, column)
     depth = Atom("d", shape_of(given[0])[-1])
     factors = resolved(given[0], (*rows, (depth,))), resolved(given[1], (*rows[:-1], (depth,), column))
-    block, hidden, _ = _Writing(mixture, ExpertTerm(), _needed([node])).block(factors, (depth,), column)
+    block, hidden, _ = _Writing(mixture, ExpertTerm(), needed_for(node)).block(factors, (depth,), column)
     if hidden is not None or block.takes is None:
         raise NoSchedule("the scores of experts are no product of rows with a matrix", node)
     return block
@@ -166,6 +155,8 @@ class _Writing:
 
     def __init__(self, mixture: Mixture, term: ExpertTerm, shared: set[Node]) -> None:
         self._rows = mixture.rows
+        self._choice = mixture.choice
+        self._place = term.place
         self._shared = shared
         self._expert = term.expert
         self._numbers = count()
@@ -189,10 +180,17 @@ class _Writing:
 
     def is_rows(self, value: IndexedValue, depth: Atom) -> bool:
         """Whether a value depends on the row, and no expert."""
-        return value.atoms == (*self._rows, depth) and value.node in self._shared
+        if value.atoms != (*self._rows, depth) or value.node not in self._shared:
+            return False
+        return all(looked_up(each, self._choice) is None for each in needed_for(value.node))
 
     def operand(self, value: IndexedValue, column: Atom, depth: Atom | None) -> ExpertTensor | None:
         """Return the tensor of an expert that a value is; None for any other."""
+        found = None if self._expert is None else expert_of_row(value, self._choice, self._expert)
+        if found is not None:
+            value, index = found
+            if index.atoms != (*self._rows, *self._place):
+                raise NoSchedule("its experts are looked up for different rows", value.node)
         if value.node.op != "placeholder":
             return None
         at = list(value.at)

@@ -40,8 +40,9 @@ def _ends(plan: MixturePlan, block: int) -> int:
             held += 2 * block * size(shape_of(plan.scorer.takes.node)[-1])
         held += size.block(plan.scorer, plan.scorer.columns)
     read = {part for part in (*plan.router.chosen.inputs, *plan.router.shares.inputs) if not part.bare}
+    inputs = [*read, *(() if plan.residual is None else plan.residual.inputs)]
     parts = [
-        Blocks({label: Dim.of(1) for label in part.labels if label != WHOLE}, plan.bound).tile(part) for part in read
+        Blocks({label: Dim.of(1) for label in part.labels if label != WHOLE}, plan.bound).tile(part) for part in inputs
     ]
     held += 2 * sum(prod(map(size, tile)) for tile in parts)
     return held + 3 * size(plan.first.outer.columns) + plan.mixture.choice.count  # a sum, two rows at the store; shares

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.schedules.parts import NoSchedule, shape_of
 from stepagents.schedules.routed.indices import VIEWS, Atom, Index, IndexedValue, aligned, resolved, whole_index
-from stepagents.schedules.tile_ops import PRODUCTS
+from stepagents.schedules.tile_ops import ELEMENTWISE, PRODUCTS
 from stepagents.traced.graph import FIXED, opname
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _SCATTERED: Final = frozenset({"scatter", "scatter_add"})
 _SUMS: Final = frozenset({"sum", "any"})  # a row has an expert once, so that it is there or adds up to the same
 _FULL: Final = frozenset({"full", "full_like", "zeros", "zeros_like"})
+_SPLIT: Final = frozenset({"add", "mul", "div"})  # what is shared, or added, is no part of an expert
 _MOST: Final = 4096  # products
 
 
@@ -60,7 +61,10 @@ class ExpertTerm(Record):
 
 
 class Mixture(Record):
-    """The result ``node`` as terms: one for all experts, or one for each. ``rows`` and ``column`` are its indices."""
+    """The result ``node`` as terms: one for all experts, or one for each. ``rows`` and ``column`` are its indices.
+
+    ``added`` are products that no expert computes: a residual.
+    """
 
     node: Node
     choice: ExpertChoice
@@ -68,6 +72,7 @@ class Mixture(Record):
     rows: Index
     column: Index
     terms: tuple[ExpertTerm, ...]
+    added: tuple[ExpertTerm, ...] = ()
 
 
 def mixture_of(traced: TracedFunction) -> Mixture | None:
@@ -84,7 +89,11 @@ def mixture_of(traced: TracedFunction) -> Mixture | None:
     chosen = {node for node in nodes if _is_chosen(node, choice)}
     dependent: set[Node] = set()
     for node in nodes:
-        if node in chosen or any(given in dependent for given in node.all_input_nodes):
+        if (
+            node in chosen
+            or looked_up(node, choice) is not None
+            or any(given in dependent for given in node.all_input_nodes)
+        ):
             dependent.add(node)
     result = next(node for node in nodes if node.name == traced.outputs[0].node)
     if result not in dependent:
@@ -97,7 +106,9 @@ def mixture_of(traced: TracedFunction) -> Mixture | None:
     rows = tuple(chain.from_iterable(at))
     terms = _Terms(choice, chosen, dependent, rows).of(result, (*at, column))
     experts = shape_of(choice.scores)[-1]
-    return Mixture(result, choice, experts, rows, column, tuple(_checked(terms, experts, rows, result)))
+    added = tuple(term for term in terms if term.expert is None)
+    routed = tuple(_checked([term for term in terms if term.expert is not None], experts, rows, result))
+    return Mixture(result, choice, experts, rows, column, routed, added)
 
 
 def is_mixture(traced: TracedFunction) -> bool:
@@ -128,6 +139,24 @@ def is_index(node: Node, choice: ExpertChoice) -> bool:
         return opname(node) == "argmax"
     given: Any = node.args
     return bool(given) and given[0] is choice.node and len(given) > 1 and given[1] == 1
+
+
+def looked_up(node: Node, choice: ExpertChoice) -> tuple[Node, Node] | None:
+    """Return a tensor and the chosen experts' numbers that it is indexed by, ``w[best]``; None for any other node."""
+    given: Any = node.args
+    if opname(node) != "index" or len(given[1]) != 1 or not is_index(_behind(given[1][0]), choice):
+        return None
+    return given[0], given[1][0]
+
+
+def expert_of_row(value: IndexedValue, choice: ExpertChoice, expert: Atom) -> tuple[IndexedValue, IndexedValue] | None:
+    """Return what ``w[best]`` holds as the tensor of ``expert``, and the number that was chosen; None for any other."""
+    found = looked_up(value.node, choice)
+    if found is None:
+        return None
+    tensor, index = found
+    rank = len(shape_of(index))
+    return resolved(tensor, ((expert,), *value.at[rank:])), resolved(index, value.at[:rank])
 
 
 def _behind(given: Any) -> Any:
@@ -173,6 +202,10 @@ class _Terms:
             return [ExpertTerm(factors=(value,))]
         if node in self._chosen:
             return [self._eq(value) if opname(node) == "eq" else self._scattered(value)]
+        if (looked := looked_up(node, self._choice)) is not None:
+            return [self._looked_up(value, shape_of(looked[0])[0])]
+        if (computed := self._of_expert(value)) is not None:
+            return [computed]
         found = self._apart(node, value.at)
         if len(found) > _MOST:
             raise NoSchedule(f"it has more than {_MOST:,} products of what experts compute", node)
@@ -251,11 +284,64 @@ class _Terms:
         share = float(source) if isinstance(source, int | float) else resolved(source, at)
         return replace(term, shares=() if share == 1 else (Share(share),), sums=place)
 
+    def _of_expert(self, value: IndexedValue) -> ExpertTerm | None:
+        """Return what an expert computes of its own ``w[best]``, None where more than that is in a value."""
+        node = value.node
+        operands = [each for each in self._given(node)[:2] if each in self._dependent]
+        if (len(operands) == 1 and opname(node) in _SPLIT) or needed_for(node) & self._chosen:
+            return None
+        place = self._place(value)
+        if place is None or not set(place) <= set(value.atoms):
+            return None
+        (expert,) = self._label(shape_of(self._choice.scores)[-1])
+        return ExpertTerm(expert[0], place, factors=(value,), sums=expert)
+
+    def _place(self, value: IndexedValue) -> Index | None:
+        """Return the place, among the chosen experts, of those that a value looks up; None where it is not known."""
+        node = value.node
+        found = expert_of_row(value, self._choice, Atom(0, Dim.of(0)))
+        if found is not None:
+            return found[1].atoms[len(self._rows) :]
+        given = [each for each in self._given(node) if hasattr(each, "op")]
+        if opname(node) in PRODUCTS and not node.kwargs:
+            (label,) = self._label(shape_of(given[-2])[-1])
+            ats = [*(aligned(node, value.at, each) for each in given[:-2])]
+            ats += [(*value.at[:-1], label), (*value.at[:-2], label, value.at[-1])]
+        elif opname(node) in ELEMENTWISE:
+            ats = [aligned(node, value.at, each) for each in given]
+        else:
+            return None
+        places = (
+            self._place(resolved(each, at)) for each, at in zip(given, ats, strict=True) if each in self._dependent
+        )
+        return next((place for place in places if place is not None), None)
+
+    def _looked_up(self, value: IndexedValue, experts: Dim) -> ExpertTerm:
+        """Return the sum over experts that a tensor at the chosen one is."""
+        if experts != shape_of(self._choice.scores)[-1]:
+            raise NoSchedule("the chosen experts are looked up in a tensor that has another number of them", value.node)
+        (expert,) = self._label(experts)
+        found = expert_of_row(value, self._choice, expert[0])
+        assert found is not None
+        term = self._term(found[1], expert[0], value.node)
+        return replace(term, factors=(found[0],), sums=expert)
+
     def _term(self, index: IndexedValue, expert: Atom, node: Node) -> ExpertTerm:
         rows = tuple(chain.from_iterable(index.at[: len(shape_of(self._choice.scores)) - 1]))
         if rows != self._rows:
             raise NoSchedule("its rows are not those that choose experts", node)
         return ExpertTerm(expert, index.atoms[len(rows) :])
+
+
+def needed_for(*nodes: Node) -> set[Node]:
+    """Return nodes and all that they are computed from."""
+    found: set[Node] = set()
+    asked = [*nodes]
+    while asked:
+        if (each := asked.pop()) not in found:
+            found.add(each)
+            asked += each.all_input_nodes
+    return found
 
 
 def is_zero(given: Any) -> bool:
@@ -314,11 +400,10 @@ def _checked(terms: Sequence[ExpertTerm], experts: Dim, rows: Index, result: Nod
     """Yield each term with its shares apart from what its expert computes.
 
     Raises:
-        NoSchedule: something is added that no expert computes, or an expert is missing.
+        NoSchedule: it is not added up over the experts of a row, or an expert is missing.
     """
     for term in terms:
-        if term.expert is None:
-            raise NoSchedule("something is added to what the chosen experts give", result)
+        assert term.expert is not None
         if not {*term.place} <= {*term.sums} or (isinstance(term.expert.name, str) and term.expert not in term.sums):
             raise NoSchedule("it is not added up over the experts of a row", result)
         known = {*rows, *term.place, term.expert}

@@ -7,10 +7,11 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from stepagents.schedules.parts import NoSchedule, shape_of
+from stepagents.schedules.routed.added import residual_of
 from stepagents.schedules.routed.experts import Expert, ExpertBlock, ExpertTensor, experts_of, rows_block
 from stepagents.schedules.routed.indices import IndexedValue, whole_index
 from stepagents.schedules.routed.mixture import Mixture, mixture_of
-from stepagents.schedules.routed.router import Router, router_of
+from stepagents.schedules.routed.router import Router, RowFunction, router_of
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 
@@ -40,7 +41,7 @@ class MixturePoint(Record):
 class MixturePlan(Record):
     """A mixture with the functions of its router and its experts; ``scorer`` is the product that scores rows.
 
-    ``taken`` are the rows that experts multiply. ``bound`` are all sizes.
+    ``taken`` are the rows that experts multiply, ``residual`` adds what no expert computes. ``bound`` are all sizes.
     """
 
     mixture: Mixture
@@ -49,6 +50,7 @@ class MixturePlan(Record):
     scorer: ExpertBlock | None
     taken: IndexedValue
     bound: Mapping[str, int]
+    residual: RowFunction | None = None
 
     @property
     def first(self) -> Expert:
@@ -121,7 +123,7 @@ def plan_of(traced: TracedFunction, bound: Mapping[str, int]) -> MixturePlan | N
     if router.product is not None:
         column = whole_index("n", shape_of(router.product)[-1])
         scorer = rows_block(mixture, router.product, column)
-    return MixturePlan(mixture, tuple(experts), router, scorer, block.takes, bound)
+    return MixturePlan(mixture, tuple(experts), router, scorer, block.takes, bound, residual_of(mixture, bound))
 
 
 def _check_places(operands: tuple[ExpertTensor, ...], mixture: Mixture) -> None:

@@ -369,5 +369,16 @@ class _Writing:
             "m0, m1 = step.Copy().apply(step.Reassemble().apply((outs, s1)))",
             f"y = step.Accum(fn={weigh}, b=1, bw={2 * columns.bind(plan.bound)})"
             ".apply((m1, step.RepeatRef().apply((shares, m0))))",
-            f"step.LinearOffChipStore(tensor={self._memory}).apply(step.Map(fn={summed}).apply(y))",
+            f"y = step.Map(fn={summed}).apply(y)",
+            *self._with_residual(row),
+            f"step.LinearOffChipStore(tensor={self._memory}).apply(y)",
         ]
+
+    def _with_residual(self, row: Tile) -> list[str]:
+        residual = self._plan.residual
+        if residual is None:
+            return []
+        types = [*map(self._row_tile, residual.inputs), row]
+        fn = self._declare("with_residual", types, row, residual.body)
+        given = tuple_text([*map(self._row_load, residual.inputs), "y"])
+        return [f"y = step.Map(fn={fn}, bw={len(types) * row.shape[1].bind(self._plan.bound)}).apply({given})"]
