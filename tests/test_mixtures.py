@@ -12,6 +12,7 @@ import torch
 
 from benchmarks.decoding import POLICIES, checked_decode, dealt_tiles, lengths_trace, traced_decode
 from benchmarks.mixtures import MixtureSizes, checked_mixture, mixture_text, product_share
+from benchmarks.suites import fronts
 from benchmarks.suites.check import generation2_file
 from benchmarks.suites.fronts import Point, distance, relations
 from benchmarks.suites.values import ValuedProgram, measured
@@ -179,6 +180,26 @@ def test_relations_tell_what_stays_whatever_the_rows() -> None:
     assert found.distance == 106 / 94  # where weights outweigh rows the largest tile costs little
     assert found.sixth == 1.5  # the tile of 8: it takes 23 where dynamic ones take 19
     assert found.rows_alone == 2  # 90 stay: tiles of 4 take twice the cycles, those of 8 twice the memory
+    assert (found.reached_memory, found.reached) == (98 / 94, 106 / 94)  # all experts get rows
+    half = relations([Point(0, 100, 90 + 4, 0, 0.0), *static], 8, reached=0.5)
+    assert half.reached_memory == half.reached == 98 / 49  # of the 90 that weights take 45 are left out
+    assert half.distance == found.distance
+
+
+def test_each_setting_of_a_front_has_a_row_and_narrow_weights_have_aims(monkeypatch: pytest.MonkeyPatch) -> None:
+    def points(front: fronts.Front, _setting: fronts.Setting) -> list[Point]:
+        static = [Point(tile, 100 + 1000 // tile, 90 + tile, 0, 0.0) for tile in front.tiles]
+        return [Point(0, 100, 90 + static[0].tile, 0, 0.0), *static]
+
+    monkeypatch.setattr(fronts, "_points", points)
+    table, told = fronts.run_fronts()
+    assert len(table.rows) == sum(1 + len(front.tiles) for front in fronts.FRONTS)
+    assert len(told.rows) == len(told.figures) == sum(len(front.settings) for front in fronts.FRONTS)
+    assert {len(row) for row in told.rows} == {len(told.columns)}
+    qwen_like = [row for row in told.rows if row[0].startswith("Qwen-like, weights by 8, 64, 1.75")]
+    assert [row[1] for row in qwen_like] == ["73", "64", "62"]  # of 128 experts so many get one of 64 rows
+    aims = [goal for goal in told.goals if "mean of 3 traces" in goal]
+    assert len(aims) == 6  # a distance each, and cycles and memory of tiles of 8
 
 
 def test_free_lanes_are_faster_in_the_mean_whatever_the_spread() -> None:
