@@ -6,14 +6,16 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.resources import files
 from inspect import get_annotations
 from pathlib import Path
 
 import pytest
 
+from import_graph import MODULES as ALL_MODULES
+from import_graph import Edge, edges, edges_of
 from stepcore.findings.codes import CODES
 from stepcore.ops import OPERATORS
 from stepcore.ops.base import Operator, ParamKind
@@ -55,55 +57,22 @@ HEAVY = {"torch", "numpy"}
 NEVER = {"pygls", "lsprotocol", "openai", "anthropic", "sympy", "requests", "httpx"}
 
 
-@dataclass(frozen=True)
-class Import:
-    """One import statement: who, what, and whether it runs as soon as the module is imported."""
-
-    module: str
-    target: str
-    eager: bool
-    line: int
+MODULES = {name: path for name, path in ALL_MODULES.items() if name.split(".")[0] == "stepcore"}
 
 
-def _name(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+def run_only(found: Iterable[Edge]) -> list[Edge]:
+    """Leave out what only type checkers follow."""
+    return [edge for edge in found if edge.when != "types"]
 
 
-MODULES = {_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+def imports_of(module: str, text: str) -> list[Edge]:
+    return run_only(edges_of(module, text))
 
 
-def imports_of(module: str, text: str) -> Iterator[Import]:
-    """Yield the imports of a module, without those that only type checkers follow."""
-    tree = ast.parse(text)
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
-    lazy = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield Import(module, alias.name, id(node) not in lazy, node.lineno)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module}:{node.lineno}: relative import"
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                target = full if full in MODULES else node.module or ""
-                yield Import(module, target, id(node) not in lazy, node.lineno)
-
-
-IMPORTS = [item for name, path in MODULES.items() for item in imports_of(name, path.read_text(encoding="utf-8"))]
+@cache
+def imports() -> list[Edge]:
+    """Return the imports of all modules of stepcore."""
+    return run_only(edge for edge in edges() if edge.module in MODULES)
 
 
 def group(module: str) -> str:
@@ -116,14 +85,14 @@ def layer(name: str) -> int:
     return next(index for index, names in enumerate(LAYERS) if name in names)
 
 
-def wrong_direction(found: list[Import]) -> list[str]:
+def wrong_direction(found: list[Edge]) -> list[str]:
     """Return the imports that point up, or sideways into another group of the same layer."""
     wrong = []
     for item in found:
         if item.target.split(".")[0] != "stepcore":
             continue
         here, there = group(item.module), group(item.target)
-        is_door = not item.eager and (item.module.removeprefix("stepcore."), there) in DOORS
+        is_door = item.when == "call" and (item.module.removeprefix("stepcore."), there) in DOORS
         if here == there or layer(there) < layer(here) or is_door:
             continue
         wrong.append(f"{item.module}:{item.line} imports {item.target}")
@@ -142,40 +111,40 @@ def test_the_root_holds_packages() -> None:
 
 
 def test_imports_point_one_way() -> None:
-    assert wrong_direction(IMPORTS) == []
+    assert wrong_direction(imports()) == []
 
 
 def test_the_direction_test_would_notice() -> None:
     text = "def f():\n    from stepcore.check import check_text\n"
-    assert wrong_direction(list(imports_of("stepcore.ops.map", text))) == ["stepcore.ops.map:2 imports stepcore.check"]
-    assert wrong_direction(list(imports_of("stepcore.sim.lazy", text))) == []
+    assert wrong_direction(imports_of("stepcore.ops.map", text)) == ["stepcore.ops.map:2 imports stepcore.check"]
+    assert wrong_direction(imports_of("stepcore.sim.lazy", text)) == []
     door = "def f():\n    import stepcore.sim.eager\n"
-    assert wrong_direction(list(imports_of("stepcore.surface.stream", door))) == []
-    assert wrong_direction(list(imports_of("stepcore.surface.stream", "import stepcore.sim.eager\n"))) != []
+    assert wrong_direction(imports_of("stepcore.surface.stream", door)) == []
+    assert wrong_direction(imports_of("stepcore.surface.stream", "import stepcore.sim.eager\n")) != []
 
 
 def test_there_are_no_cycles_between_modules() -> None:
     """Inside a group too; an import in a function counts, because it usually hides a cycle."""
-    edges: dict[str, set[str]] = {module: set() for module in MODULES}
-    for item in IMPORTS:
+    graph: dict[str, set[str]] = {module: set() for module in MODULES}
+    for item in imports():
         is_door = (item.module.removeprefix("stepcore."), group(item.target)) in DOORS
-        if item.target in MODULES and item.target != item.module and not (is_door and not item.eager):
-            edges[item.module].add(item.target)
+        if item.target in MODULES and item.target != item.module and not (is_door and item.when == "call"):
+            graph[item.module].add(item.target)
     done: set[str] = set()
-    while len(done) < len(edges):
-        free = {module for module, targets in edges.items() if module not in done and targets <= done}
-        assert free, sorted(edges.keys() - done)
+    while len(done) < len(graph):
+        free = {module for module, targets in graph.items() if module not in done and targets <= done}
+        assert free, sorted(graph.keys() - done)
         done |= free
 
 
 def test_only_the_simulator_imports_torch() -> None:
-    users = {item.module for item in IMPORTS if item.target.split(".")[0] in HEAVY}
+    users = {item.module for item in imports() if item.target.split(".")[0] in HEAVY}
     assert users
     assert all(module.startswith("stepcore.sim") or module == "stepcore.timing.rows" for module in users)
 
 
 def test_nothing_imports_what_belongs_to_higher_layers() -> None:
-    assert [item for item in IMPORTS if item.target.split(".")[0] in NEVER | {"stepserver", "stepagents"}] == []
+    assert [item for item in imports() if item.target.split(".")[0] in NEVER | {"stepserver", "stepagents"}] == []
 
 
 # -- what a process loads ---------------------------------------------------------------------------------
@@ -263,12 +232,12 @@ from stepcore.ide import features
 """
 
 
-def _served(path: Path) -> list[Import]:
+def _served(path: Path) -> list[Edge]:
     name = "stepserver." + ".".join(path.relative_to(ROOT / "server" / "stepserver").with_suffix("").parts)
-    return list(imports_of(name, path.read_text(encoding="utf-8")))
+    return imports_of(name, path.read_text(encoding="utf-8"))
 
 
-def stands_on(item: Import, allowed: set[str]) -> bool:
+def stands_on(item: Edge, allowed: set[str]) -> bool:
     """True if what is imported from stepcore is, or lies in, one of the allowed modules and packages."""
     return any(f"{item.target}.".startswith(f"stepcore.{name}.") for name in allowed)
 
@@ -277,7 +246,7 @@ def test_the_server_stands_on_the_editor_features_and_the_workers() -> None:
     found = [item for path in SERVER for item in _served(path)]
     ours = [item for item in found if item.target.split(".")[0] == "stepcore" and item.target != "stepcore"]
     assert ours
-    wrong = [item for item in ours if not stands_on(item, SERVED if item.eager else SERVED | SELDOM)]
+    wrong = [item for item in ours if not stands_on(item, SERVED if item.when == "import" else SERVED | SELDOM)]
     assert wrong == []
     assert [item for item in found if item.target.split(".")[0] in FOREIGN] == []
 

@@ -288,7 +288,8 @@ def test_it_is_converted_in_both_directions(row: str) -> None:
 def test_a_task_is_an_editors_document_too(row: str) -> None:
     task = checked_task(task_of(row))
     text = task_to_yaml(task.spec, graph_to_impl(task.graph), {})
-    analysis, names = analyze(text, "row.step.yaml"), names_of(analyze(text, "row.step.yaml"))
+    analysis = analyze(text, "row.step.yaml")
+    names = names_of(analysis)
     checked = analysis.units[0].checked
     assert checked is not None
     key, before = canonical_key(checked.graph), [found.code for found in analysis.diagnostics]
