@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,21 @@ def ray_processes() -> set[int]:
     return found
 
 
+class SlowClock:
+    """The clock for Ray, which gives a node 30 seconds to start; these last as long as anything here may take."""
+
+    _start = time.time()
+    sleep = staticmethod(time.sleep)
+
+    @classmethod
+    def time(cls) -> float:
+        return cls._start + (time.time() - cls._start) * 30 / PATIENCE
+
+    @staticmethod
+    def monotonic() -> float:
+        return time.monotonic() * 30 / PATIENCE
+
+
 class Nodes:
     """A cluster whose nodes have two CPUs and one CPU."""
 
@@ -84,6 +100,8 @@ def nodes() -> Iterator[Nodes]:
         patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("PYTHONPATH", str(TESTS))  # of the nodes' processes
         patch.setenv("SOME_API_KEY", SECRET)
+        for module in ("ray._private.node", "ray._private.services", "ray.cluster_utils"):
+            patch.setattr(f"{module}.time", SlowClock)
         found = Nodes()
         yield found
         ray.shutdown()
