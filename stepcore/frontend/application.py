@@ -122,21 +122,18 @@ def _use(
 
 def apply_operator(el: Elaboration, owner: OperatorRef | OperatorValue, call: ast.Call) -> Value:
     """Add the node of ``owner.apply(...)`` and return its output streams."""
-    made = owner if isinstance(owner, OperatorValue) else None
-    ref = owner.ref if isinstance(owner, OperatorValue) else owner
-    calling = None if ref.cls is None else ref.cls.calling
-    if made is None:
-        el.tell(miscalls.without_parameters(ref.name, calling, el), call.func)
+    if isinstance(owner, OperatorValue):
+        made, ref = owner, owner.ref
+    else:
+        made, ref = OperatorValue(owner, None, {}, {}, el.span(call.func)), owner
+        el.tell(miscalls.without_parameters(ref.name, None if ref.cls is None else ref.cls.calling, el), call.func)
     argument, value = _argument(el, call, owner, ref)
-    graph = el.graph
-    index = len(graph.nodes)
-    op = params = param_spans = None
-    if made is not None:
-        op, params, param_spans = made.op, made.params, made.param_spans
-    op_span = made.span if made is not None else el.span(call.func)
+    graph, op = el.graph, made.op
     name = ref.cls.__name__ if ref.cls is not None else ref.name
     alias = ref.name if ref.name != name else ""
-    node = Node(index, name, op, (), (), el.span(call), op_span, param_spans or {}, (), params or {}, alias)
+    node = Node(
+        len(graph.nodes), name, op, (), (), el.span(call), made.span, made.param_spans, (), made.params, alias
+    )  # fmt: skip
     graph.nodes.append(node)
     known = _inputs(el, node, ref, argument, value)
     if not known or op is None:

@@ -256,7 +256,7 @@ class Elaboration(ABC):
         """Count one evaluation step; give up on programs that never end."""
         self.steps += 1
         self.at = node
-        if self.steps > self._limit or max(len(self.graph.streams), len(self.uses)) > MAX_STREAMS:
+        if self.steps > self._limit or len(self.homes) > MAX_STREAMS or len(self.uses) > MAX_STREAMS:
             self._stop(node)
 
     def charge(self, steps: int) -> None:
