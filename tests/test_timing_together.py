@@ -1,4 +1,4 @@
-"""Two units that only hand on run token by token in one go, and give what each would give in turn."""
+"""Units that only hand on do so in one go, or when a token or a slot is there, and give what they give in turn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from stepcore.timing import rows, units
+from stepcore.timing import rows
 from stepcore.timing.exact import Timing, run
 from stepcore.timing.instructions import Code
 from stepcore.timing.microcode import Instruction, enq, peek, take, times, work, work_table
@@ -35,9 +35,9 @@ def handing_on(rng: Random) -> Build:
     """Return a chain of units in loops of one ``enq`` or ``take``, with FIFOs, paces and chunks of all kinds."""
     net = Build(drawn_chip(rng))
     net.channels.clear()
-    first, second = (
+    first, second, beside, third = (
         net.channel(name, rng.choice((1, 2, 3, 900)), latency=rng.randint(0, 3), response=rng.randint(0, 3))
-        for name in ("first", "second")
+        for name in ("first", "second", "beside", "third")
     )
     tokens, chunk = rng.randint(1, 900), rng.randint(1, 40)
     folds = -(-tokens // chunk)
@@ -45,13 +45,15 @@ def handing_on(rng: Random) -> Build:
     call = [*peek(first), *work(rng.randint(0, 3)), *take(first), *work(rng.randint(0, 1)), *work(rng.randint(0, 3))]
     each = [*enq(second), *work(rng.randint(0, 2))]
     net.unit("Fold", times(folds, [*times(chunk, call), *times(3, each)]), (first,), (second,))
-    net.unit("sink", _rounds(rng, 3 * folds, [*take(second), *work(rng.randint(0, 4))]), (second,))
+    net.unit("source", _rounds(rng, 3 * folds, [*enq(beside), *work(rng.randint(0, 3))]), (), (beside,))
+    net.map((second, beside), third, 3 * folds, rng.randint(0, 3))
+    net.unit("sink", _rounds(rng, 3 * folds, [*take(third), *work(rng.randint(0, 4))]), (third,))
     return net
 
 
 def _in_turn(network: Build, monkeypatch: pytest.MonkeyPatch) -> Timing:
     with monkeypatch.context() as patch:
-        patch.setattr(units, "TOGETHER", 1)
+        patch.setattr(Code, "_hands_on", lambda _self, _start: False)
         return run(network)
 
 
@@ -68,6 +70,12 @@ def test_it_takes_fewer_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     net.source(x, 10_000)
     net.sink(x, 10_000)
     assert 2 * run(net).instructions < _in_turn(net, monkeypatch).instructions
+    mapped = Build(chip(2))
+    x, y = mapped.channel("x"), mapped.channel("y")
+    mapped.source(x, 10_000)
+    mapped.map((x,), y, 10_000, 2)
+    mapped.sink(y, 10_000)
+    assert 1.3 * run(mapped).instructions < _in_turn(mapped, monkeypatch).instructions
 
 
 def test_loops_of_one_instruction() -> None:

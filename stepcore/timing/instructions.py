@@ -87,11 +87,14 @@ class Code:
     def _times(self, item: Times, depth: int) -> None:
         start = self._append(Op.LOOP, item.count) if item.table is None else self._read(Op.LOOP_TABLE, item.table)
         self._block(item.body, depth + 1)
-        work = self.op[start + 2 :]
-        if self.op[start + 1] in (Op.TAKE, Op.ENQ) and all(op == Op.WORK for op in work):
+        if self._hands_on(start + 1):
             self.alone[start + 1] = sum(self.first[start + 2 :])
         self._append(Op.NEXT, start + 1)
         self.second[start] = len(self.op)  # where an empty loop goes on
+
+    def _hands_on(self, start: int) -> bool:
+        """Return whether what was appended from ``start`` on is a token taken or given, and only work behind it."""
+        return self.op[start] in (Op.TAKE, Op.ENQ) and all(op == Op.WORK for op in self.op[start + 1 :])
 
     def _choice(self, item: Choose, depth: int) -> None:
         start = self._read(Op.BRANCH, item.table)

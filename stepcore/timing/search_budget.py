@@ -12,8 +12,8 @@ SHARE: Final = 10  # of the steps that a run is expected to take, which looking 
 SHARE_WITHIN: Final = 24  # the same for rounds while memory does nothing
 _TOKEN: Final = 6  # steps that a token costs
 REQUEST: Final = 100  # steps that a request of memory costs
-_LOOK: Final = 60  # steps that a look costs, whatever the network
-_PART: Final = 3  # steps that it costs for each unit and channel
+_LOOK: Final = 100  # steps that a look costs, whatever the network
+_PART: Final = 5  # steps that it costs for each unit and channel
 _STRETCH: Final = 32  # looks that follow each other after the first pause
 
 

@@ -4,8 +4,8 @@ Everything is whole numbers in rows, so that numba can compile :func:`run_units`
 rows are lists and the results are the same. Without arbitration the order in which units run changes nothing. Where
 arrival decides, all others run as far as they can; then the decision with the smallest time is taken, of equals that of
 the first unit, before memory. What is unknown yet can only follow from a later one. A decision of which all times are
-known needs no waiting for others. Where a token finds its taker waiting, and both units are in loops in which they only
-hand on, what both do with the tokens to come is counted in one go.
+known needs no waiting for others. A unit in a loop in which it only gives or takes does so when its neighbour has made
+a slot or a token, without being queued; where both are, what they do with the tokens to come is counted in one go.
 """
 
 from __future__ import annotations
@@ -238,9 +238,22 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                 taken[f] = k + 1
                 w = waiter[f]
                 if w >= 0:
-                    waiter[f] = -1
-                    turn[tail] = w
-                    tail = tail + 1 if tail < end else 0
+                    p, inner = place[w], tops[w]
+                    if alone[p] >= 0 and alone[at] < 0 and rounds[inner] > 1 and p != beacon:
+                        v, now, n = t + response[f], clock[w], second[p]  # it fills the slot at once, and waits again
+                        if v > now:
+                            blocked[w] += v - now
+                            now = v
+                        visible[slot] = now + latency[f]
+                        put[f] += 1
+                        rounds[inner] -= 1
+                        worked[w] += n
+                        clock[w] = now + n
+                        steps -= 1
+                    else:
+                        waiter[f] = -1
+                        turn[tail] = w
+                        tail = tail + 1 if tail < end else 0
                 at += 1
                 what = op[at]
                 if what <= _FREE:
@@ -266,15 +279,13 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                         worked[u] += n
                     w = waiter[f]
                     if w >= 0:
-                        waiter[f] = -1
-                        turn[tail] = w
-                        tail = tail + 1 if tail < end else 0
-                        p = place[w]
-                        if alone[at] >= 0 and alone[p] >= 0:  # token by token, as both would in turn
-                            rest, before, now = alone[p], second[p], clock[w]
+                        p, left = place[w], 0
+                        if alone[p] >= 0:  # it takes the token at once; those to come, too, if this unit only gives
+                            rest, before, now, inner = alone[p], second[p], clock[w], tops[w]
                             base, slots, later, back = offset[f], size[f], latency[f], response[f]
                             low, most, room = oldest[f], fill[f], depth[f]
-                            count = min(rounds[top], rounds[tops[w]], TOGETHER)
+                            left = rounds[inner]
+                            count = min(rounds[top], left, TOGETHER) if alone[at] >= 0 else 1
                             last = k + count - 1
                             while True:
                                 if v > now:
@@ -301,12 +312,25 @@ def run_units(  # noqa: PLR0912, PLR0915  # numba compiles one function, and cal
                                 t += n
                             oldest[f], fill[f] = low, most
                             put[f] = taken[f] = k + 1
-                            rounds[top] -= count - 1
-                            rounds[tops[w]] -= count - 1
-                            worked[u] += n * (count - 1)
                             worked[w] += before * count + rest * (count - 1)
-                            place[w], clock[w] = p + 1, now
+                            if count > 1:
+                                rounds[top] -= count - 1
+                                worked[u] += n * (count - 1)
                             steps -= count
+                            left -= count
+                            if left > 0 and p != beacon:  # it waits for the next
+                                rounds[inner] = left
+                                worked[w] += rest
+                                now += rest
+                            else:
+                                rounds[inner] = left + 1
+                                place[w] = p + 1
+                                left = 0
+                            clock[w] = now
+                        if left == 0:
+                            waiter[f] = -1
+                            turn[tail] = w
+                            tail = tail + 1 if tail < end else 0
                 at += 1
                 what = op[at]
                 if what <= _PUT:
