@@ -122,6 +122,7 @@ def _speed() -> BenchReport:
         rows.COMPILE_FROM = 1 << 60  # type: ignore[misc]
         regular = row("regular: a fork that joins past a fold", diamond(6, rows=100_000))
         row("the same, ten times as long", diamond(6, rows=1_000_000))
+        each_regular = [row(f"regular: {name}", network) for name, network in _regular()]
         rows.FEW_TOKENS = 1 << 60  # type: ignore[misc]
         whole = row("the same, every token run: no period is looked for", diamond(6, rows=3_000))
         each_whole = [row(f"every token run: {name}", network) for name, network in _regular()]
@@ -146,10 +147,10 @@ def _speed() -> BenchReport:
         raise SystemExit(f"other cycles than the timing chapter gives: {wrong}")
     report.rows.append([f"the {len(cases)} small cases of the timing chapter, each", "", milliseconds(max(cases)), ""])
     report.goal("regular, tokens/s", regular, 1e6, at_least=True)
+    told = f"the same of tasks and graphs with memory at their ends, {len(each_regular)} in all: those that do"
+    report.goal(told, sum(speed >= _TOKENS for speed in each_regular), len(each_regular), at_least=True)
     report.goal("regular, every token run without numba, tokens/s", whole, 1e6, at_least=True)
-    quickly = sum(speed >= _TOKENS for speed in each_whole)
-    told = f"the same of tasks and graphs with memory at their ends, {len(each_whole)} in all: those that do"
-    report.goal(told, quickly, len(each_whole), at_least=True)
+    report.goal(told, sum(speed >= _TOKENS for speed in each_whole), len(each_whole), at_least=True)
     report.goal("data-driven without numba, memory ends or not, tokens/s", min(plain), 2e5, at_least=True)
     if quick:
         report.goal("data-driven with numba, memory ends or not, tokens/s", min(quick), 5e6, at_least=True)
