@@ -21,9 +21,11 @@ from stepcore.check import check_text
 from stepcore.check.programs import ImplChecker
 from stepcore.conversion.to_python import task_to_python
 from stepcore.findings.diagnostics import Severity
+from stepcore.fn.source import node_span
 from stepcore.frontend import closed, syntax
+from stepcore.frontend.values import ModuleRef
 from stepcore.frontend.yaml.tasks import read_task
-from stepcore.text.span import Embedded
+from stepcore.text.span import Embedded, Span
 
 _OLD = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Index", "ExtSlice", "Suite", "AugLoad", "AugStore", "Param"}
 
@@ -156,33 +158,31 @@ def test_what_is_known_of_a_body_ends_with_its_tree() -> None:
 
 
 TASKS = Path(__file__).parents[1] / "benchmarks" / "tasks"
-_PIECES = ("nothing", "__x", "torch", "E0", "[E0]", "E0[1]", "print", "step", "x=nothing", "1", "a, b", "E0(E0)", "len")
+_PIECES = (
+    "nothing", "__x", "torch", "E0", "[E0]", "E0[1]", "print", "step", "x=nothing", "1", "a, b", "E0(E0)", "len",
+    "E0[nothing:1]", "*E0", "(lambda: nothing)", "(E0 if 1 else nothing)", "(E0 or nothing)", "[E0 for _ in nothing]",
+    "step.nothing", "{nothing: E0}", "(x := E0)", "-E0", "E0.nothing", "len(E0)", "M_value", "ctx[nothing]", "'text'",
+    "E0, name=nothing", "**nothing", "E0 if nothing else E0", "step.Copy().apply(E0)[0]",
+)  # fmt: skip
 
 
-def test_plain_lines_with_comments_are_read_in_one_way() -> None:
-    """Ways to read a line do not multiply: with two for each, this would not end."""
-    plain = "    # line 1: y = f(x)\n    y = step.Map(fn=f).apply((a, b[0]))  # why\n" * 60 + "    return y"
-    assert closed._PLAIN_LINES.fullmatch(plain)
-    assert not closed._PLAIN_LINES.fullmatch(f"{plain} + 1")
-    lists = "    z = [step.Map(fn=f).apply((y, a)) for a in step.Copy(n=3).apply(b)]  # each\n" * 60 + "    return z"
-    assert closed._PLAIN_LINES.fullmatch(lists)
-    assert not closed._PLAIN_LINES.fullmatch(f"{lists} + 1")
-
-
-def test_a_plain_body_without_findings_holds_nothing_that_the_walk_would_refuse(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The short way through plain bodies finds what the long one does: in our answers, and with each token replaced."""
-    plain = 0
+def test_what_was_evaluated_whole_holds_nothing_that_the_walk_would_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short way past statements finds what the long one does: in our answers, and with each token replaced."""
+    bodies = statements = 0
     outside = closed.outside
 
     def both(body: Any, code: Any, scope: Any, fn_scope: Any, found: Any = (), **how: Any) -> Any:
-        nonlocal plain
-        if not found and closed.is_plain(body, code, how["filled"]):
-            plain += 1
-            walk = closed._Walk(body, scope, fn_scope, how["strict"], dialect=how["dialect"])
-            walk.visit()
-            assert not walk.found, code.text
+        nonlocal bodies, statements
+        spans = [item.span for item in found]
+        clear = [each for each in body if id(each) in how["whole"] and closed._is_public([each], code)]
+        clear = [each for each in clear if not any(_meet(span, node_span(code, each)) for span in spans)]
+        statements += len(clear)
+        bodies += len(clear) == len(body) and not spans
+        walk = closed._Walk(clear, scope, fn_scope, how["strict"], how["refused"], how["dialect"])
+        walk._bound = {node.id for each in body for node in ast.walk(each) if isinstance(node, ast.Name)}
+        walk.visit()
+        is_rebound = not isinstance(scope.find("step"), ModuleRef)  # the walk takes a name for what it is in the end
+        assert not walk.found or (spans and is_rebound), code.text
         return outside(body, code, scope, fn_scope, found, **how)
 
     monkeypatch.setattr(closed, "outside", both)
@@ -195,15 +195,21 @@ def test_a_plain_body_without_findings_holds_nothing_that_the_walk_would_refuse(
         for token in re.finditer(r"[\w.]+", text):
             piece = drawn.choice(_PIECES)
             checker.check(Embedded.whole(f"{text[: token.start()]}{piece}{text[token.end() :]}"))
-    assert plain > 40  # most replacements are findings; the others show that these lines are not refused for nothing
-    plain = 0
+    # Most replacements are findings; the others show that statements are not refused for nothing.
+    assert bodies > 30
+    assert statements > 1000
+    bodies = 0
     text = generation2_file(28)
     body = text.index("    r0, r1, r2 = ")
     for token in re.finditer(r"[\w.]+", text[body:]):
         at, end = body + token.start(), body + token.end()
         for piece in drawn.sample((*_PIECES, "2", "K", "T", "w", "add_0", "scale_0", "Map", "E9"), 4):
             check_text(f"{text[:at]}{piece}{text[end:]}", "a.py")
-    assert plain > 4
+    assert bodies > 4
+
+
+def _meet(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
 
 
 @pytest.mark.parametrize("items", ["none", "step.Copy(n=2).apply(E0)"])

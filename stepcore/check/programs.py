@@ -144,8 +144,7 @@ def _elaborated(
             el.diagnostics,
             strict=body.strict,
             refused=el.refused,
-            met=el.met,
-            filled=el.filled,
+            whole=el.whole,
             dialect=body.dialect,
         )
     count, typed = 0, None

@@ -151,6 +151,7 @@ def _argument(
     """
     if len(call.args) == 1 and not call.keywords:
         return call.args[0], el.evaluate(call.args[0])  # as nearly all do
+    el.hidden += 1
     given = [*call.args, *(k.value for k in call.keywords if k.arg == "input")]
     others = [keyword for keyword in call.keywords if keyword.arg not in ("input", "name")]
     values = [(node, el.evaluate(node)) for node in given]

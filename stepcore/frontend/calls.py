@@ -152,6 +152,7 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         value = _operator(el, callee, node)
         el.seen.append(make(Seen, (node, el.frame.code, value, False)))
         return value
+    el.hidden += 1
     if isinstance(callee, TypeMaker):
         made = _marker(el, callee, node)
         return _type(el, callee, node) if made is None else made
@@ -331,6 +332,7 @@ def _operator(el: Elaboration, ref: OperatorRef, node: ast.Call) -> Value:
     for keyword in node.keywords:
         value = _argument(el, keyword.value)
         if keyword.arg is None:
+            el.hidden += 1
             usable = False
             continue
         param = calling.by_name.get(keyword.arg)

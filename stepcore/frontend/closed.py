@@ -8,7 +8,6 @@ a node that stands in no table is refused. Findings that evaluation gave already
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from itertools import accumulate
@@ -46,8 +45,7 @@ def outside(
     *,
     strict: bool = False,
     refused: Collection[str] = (),
-    met: Container[int] = (),
-    filled: Container[int] = (),
+    whole: Container[int] = (),
     dialect: Dialect = GENERATION_1,
 ) -> list[Diagnostic]:
     """Return what of a program's body is not in the language, as far as ``found`` does not say so.
@@ -59,23 +57,19 @@ def outside(
         fn_scope: what element functions that are defined inside may use.
         found: the findings of elaboration.
         refused: names that were bound by what a finding refuses, so that using them is no further mistake.
-        met: the identities of the statements that elaboration has met.
-        filled: those of the comprehensions of which it has evaluated a round.
+        whole: the identities of the statements of which elaboration has evaluated every part.
         strict: nothing but STeP is in scope: attributes of a value that is not known are refused, and other modules.
         dialect: the operators that there are.
     """
     found = list(found)
-    if (not found and is_plain(body, code, filled)) or _was_clean(body, scope, strict, dialect):
+    evaluated = [each for each in body if id(each) in whole]
+    # Most programs are of this kind, and the walk through their nodes would take a sixth of the time of their check.
+    if not found and body and len(evaluated) == len(body) and _is_public(body, code):
+        return []
+    if _was_clean(body, scope, strict, dialect):
         return []
     told = _Given(found)
-    clear = [
-        each
-        for each in body
-        if (type(each) is ast.Assign or type(each) is ast.Return)
-        and id(each) in met
-        and _is_filled(each, filled)
-        and _is_clear(each, code, told)
-    ]
+    clear = [each for each in evaluated if not told.overlaps(node_span(code, each)) and _is_public([each], code)]
     walk = _Walk(body, scope, fn_scope, strict, refused, dialect)
     walk.leave_out(clear)
     walk.visit()
@@ -88,52 +82,13 @@ def outside(
     return [item for item in walk.diagnostics(code) if not given.says(item)]
 
 
-# Names, whole numbers and items of a sequence in any brackets; neither calls nor arithmetic nor words between. What is
-# matched is kept (``++``), so that the time grows with the text and not with its square. A streams' place may hold an
-# application; brackets match, for the text was parsed.
-_ITEM: Final = r"[\[(]*+\w++(?:\[\d++\])?+[\])]*"
-_ITEMS: Final = rf"{_ITEM}(?:, ?{_ITEM})*,?"
-_APPLY: Final = rf"[a-z]\w*+\.[A-Z]\w*+\((?:\w++={_ITEMS} ?)*\)\.apply\("
-_STREAM: Final = rf"(?:[\[(]|{_APPLY})*+\w++(?:\[\d++\])?+[\])]*"
-_APPLIED: Final = rf"{_APPLY}{_STREAM}(?:, ?{_STREAM})*,?\)"
-_COMPREHENSION: Final = rf"\[(?:{_APPLIED}|{_ITEMS}) for \w++ in (?:{_APPLIED}|\w++)\]"
-_ASSIGNED: Final = rf"(?:{_ITEMS} = )?{_APPLIED}|{_ITEMS} = {_COMPREHENSION}"
-_LINE: Final = rf"[ ]*+(?:{_ASSIGNED}|return (?:{_APPLIED}|{_ITEMS}))?(?: *#.*)?"
-# A line that was matched is never matched in another way (``?>``): with two ways for a line, n lines have 2**n.
-_PLAIN: Final = re.compile(_LINE, re.ASCII)
-_PLAIN_LINES: Final = re.compile(rf"(?>{_LINE}\n)*+{_LINE}", re.ASCII)
-
-
-def is_plain(body: Sequence[ast.stmt], code: Embedded, filled: Container[int] = ()) -> bool:
-    """Whether a body has one operator with plain parameters in each line and ends in its only ``return``.
-
-    Elaboration evaluates every part of such lines, those of a comprehension if it is among the ``filled``, so that
-    nothing is left where it has no finding; most programs are of this kind, and the walk through their nodes would
-    take a sixth of the time of their check.
-    """
-    if not body or [*map(type, body)] != [ast.Assign] * (len(body) - 1) + [ast.Return]:
-        return False
-    for each in body:
-        if not _is_filled(each, filled):
-            return False
+def _is_public(body: Sequence[ast.stmt], code: Embedded) -> bool:
+    """Whether no name in these statements, which follow each other, can begin with two underscores."""
+    if "__" not in code.text:
+        return True  # as nearly always
     starts, end = code.inner.line_starts, body[-1].end_lineno or 0
-    text = code.inner.text[starts[body[0].lineno - 1] : starts[end] - 1 if end < len(starts) else None]
-    return "__" not in text and _PLAIN_LINES.fullmatch(text) is not None
-
-
-def _is_filled(statement: ast.stmt, filled: Container[int]) -> bool:
-    """Whether elaboration has evaluated a round of the comprehension that is assigned, if it is one."""
-    value = getattr(statement, "value", None)
-    return type(value) is not ast.ListComp or id(value) in filled
-
-
-def _is_clear(statement: ast.Assign | ast.Return, code: Embedded, told: _Given) -> bool:
-    """Whether a statement is a plain line of which no finding speaks, so that elaboration has evaluated all of it."""
-    line = statement.lineno - 1
-    if statement.end_lineno != line + 1:
-        return False
-    text = code.inner.line_text(line).rstrip("\r\n")
-    return "__" not in text and not told.overlaps(node_span(code, statement)) and _PLAIN.fullmatch(text) is not None
+    text = code.text
+    return text.find("__", starts[body[0].lineno - 1], starts[end] if end < len(starts) else len(text)) < 0
 
 
 class _Clean(Record):
@@ -228,7 +183,7 @@ class _Walk:
         self._fine: set[str] = set()  # names that may stand wherever one is read
         self.hangs_on_functions = False
 
-    def leave_out(self, clear: Sequence[ast.Assign | ast.Return]) -> None:
+    def leave_out(self, clear: Sequence[ast.stmt]) -> None:
         """Look at nothing of these statements but the names that they bind."""
         if not clear:
             return

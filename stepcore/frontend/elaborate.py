@@ -53,6 +53,10 @@ from stepcore.records import make
 from stepcore.text.span import Embedded, Span
 
 _handlers: Final = expressions.HANDLERS
+# Expressions whose parts are all evaluated; where their handlers make an exception they count it in `hidden`.
+_WHOLE: Final = frozenset({
+    ast.Name, ast.Constant, ast.Tuple, ast.List, ast.Subscript, ast.Call, ast.ListComp,
+})  # fmt: skip
 
 
 class Elaborator(Elaboration):
@@ -150,7 +154,10 @@ class Elaborator(Elaboration):
             if handler is None:
                 self._refuse(statement)
                 continue
+            before = self.hidden
             flow = handler(self, statement)
+            if before == self.hidden and _is_call(statement):
+                self.whole.add(id(statement))
             if flow is not SuiteEnd.NEXT:
                 self.path = outer_path
                 return flow
@@ -181,8 +188,11 @@ class Elaborator(Elaboration):
         self.at = node
         if self.steps > self._limit:
             self._stop(node)
+        kind = type(node)
+        if kind not in _WHOLE:
+            self.hidden += 1
         try:
-            handler = _handlers[type(node)]
+            handler = _handlers[kind]
         except KeyError:
             handler = expressions.refuse
         return handler(self, node)
@@ -252,6 +262,7 @@ class Elaborator(Elaboration):
             case ast.Tuple() | ast.List():
                 self._unpack(target, value)
             case ast.Subscript():
+                self.hidden += 1
                 expressions.store_item(self, target, value)
             case _:
                 self.report("STEP220", target, "a program assigns to names only", "use a plain name")
@@ -504,6 +515,14 @@ def _options(branch: int, arm: int, value: StreamRef | Alternatives) -> tuple[tu
     options: tuple[tuple[Path, StreamRef], ...]
     options = ((((), value),)) if isinstance(value, StreamRef) else value.options
     return tuple((((branch, arm), *path), stream) for path, stream in options)
+
+
+def _is_call(statement: ast.stmt) -> bool:
+    """Whether a statement assigns what calls give, or returns: what it evaluates has to be streams."""
+    if type(statement) is not ast.Assign:
+        return type(statement) is ast.Return
+    value = statement.value
+    return type(value.elt if type(value) is ast.ListComp else value) is ast.Call
 
 
 def _head(code: Embedded, statement: ast.stmt, span: Span) -> Span:

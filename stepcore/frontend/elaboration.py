@@ -92,7 +92,8 @@ class Elaboration(ABC):
         self.roots: list[ast.stmt] = []
         self.element_functions: set[int] = set()  # definitions of these in the program, by identity
         self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
-        self.filled: set[int] = set()  # comprehensions of which a round was evaluated, by identity
+        self.hidden = 0  # expressions that were met of which some part may not have been evaluated
+        self.whole: set[int] = set()  # the identities of statements of which every part was evaluated
         self.loops: list[LoopValue] = []
         self._said: set[tuple[str, Span, str]] = set()
         self._said_at: dict[tuple[str, Span], int] = {}

@@ -230,6 +230,8 @@ def _attribute_hint(el: Elaboration, node: ast.Attribute, owner: Value) -> str:
 
 
 def _subscript(el: Elaboration, node: ast.Subscript) -> Value:
+    if type(node.slice) is not ast.Constant:
+        el.hidden += 1
     owner = el.evaluate(node.value)
     if isinstance(owner, UnknownSequence):
         return owner.item
@@ -630,8 +632,9 @@ def _comprehension(el: Elaboration, node: ast.ListComp | ast.GeneratorExp) -> Va
         exact = _rounds(el, node, node.generators, results)
     finally:
         frame.scope, frame.context = outer_scope, outer_context
-    if results:
-        el.filled.add(id(node))
+    first, *inner = node.generators
+    if inner or first.ifs or first.is_async or not results:
+        el.hidden += 1
     if not exact:
         return UnknownSequence(results[0] if results else UNKNOWN)
     return results
@@ -693,17 +696,21 @@ def _call(el: Elaboration, node: ast.Call) -> Value:
         el.suppress_unused = True
         return UNKNOWN
     func = node.func
-    if type(func) is ast.Attribute and func.attr == "apply" and type(func.value) is ast.Call:  # as in each line
+    if type(func) is ast.Attribute:
         el.step(func)
-        owner = el.evaluate(func.value)
-        if isinstance(owner, (OperatorRef, OperatorValue)):
-            return apply_operator(el, owner, node)
-        return calls.call(el, _member(el, func, owner), node)
-    callee = el.evaluate(func)
+        if func.attr == "apply" and type(func.value) is ast.Call:  # as in each line
+            owner = el.evaluate(func.value)
+            if isinstance(owner, (OperatorRef, OperatorValue)):
+                return apply_operator(el, owner, node)
+            return calls.call(el, _member(el, func, owner), node)
+        callee = _attribute(el, func)
+    else:
+        callee = el.evaluate(func)
     if type(callee) is Method and isinstance(callee.owner, (OperatorRef, OperatorValue)):
         if isinstance(callee.owner, LoopValue):
             from stepcore.frontend import loops  # few programs have some
 
+            el.hidden += 1
             return loops.call(el, callee.owner, callee.name, node)
         return apply_operator(el, callee.owner, node)
     return calls.call(el, callee, node)

@@ -22,6 +22,7 @@ def items_of(el: Elaboration, nodes: list[ast.expr]) -> list[Value] | None:
         if not isinstance(node, ast.Starred):
             items.append(el.evaluate(node))
             continue
+        el.hidden += 1
         spread = iterate(el, node.value, el.evaluate(node.value))
         if spread is None or isinstance(spread, UnknownSequence):
             return None
