@@ -24,6 +24,7 @@ from stepcore.cycles.timed import time_program
 from stepcore.rewrites import REWRITES, Rewrite, RewriteSubject, applied, subject_of
 from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
+from stepcore.rewrites.interchanged import Interchange
 from stepcore.rewrites.lane_counts import LaneCounts
 from stepcore.rewrites.lanes import Lanes
 from stepcore.rewrites.loaded_again import LoadAgain
@@ -189,6 +190,40 @@ def test_tiles_kept_on_chip_are_loaded_again_as_before() -> None:
                 assert "Bufferize(a=" not in new.text or len(new.graph.nodes) == len(kept.graph.nodes) - 2
                 tried += 1
     assert tried > 8
+
+
+def mapped_module(rng: Random) -> str:
+    """A Python file with a Map of two loads with three counters."""
+    sizes = [rng.choice((2, 3)), rng.choice((1, 2, 4)), rng.choice((1, 2))]
+    strides = [rng.choice(([1, 0, 2], [0, 1, 0], [2, 0, 0], [1, 3, 0])) for _ in range(2)]
+    lines = ["from typing import Annotated", "", "import torch", "", "import stepcore as step", ""]
+    lines += ['T = step.Tile("fp32", [2, 3])', "", "", "@step.fn(input=(T, T), output=T)", "def both(input):"]
+    lines += ["    return [input[0] - torch.tanh(input[1])]", "", ""]
+    parameters = ", ".join(f"{name}: Annotated[step.Param, step.f32, (12, 64)]" for name in "xy")
+    lines += ['@step.program(data={"x": "torch.randn", "y": "torch.randn"})']
+    lines += [f"def mapped(*, {parameters}) -> Annotated[step.Stream, T, {tuple(sizes)}]:"]
+    loads = [
+        f"step.LinearOffChipLoad(tensor={name}, tile=[2, 3], shape={sizes}, stride={stride}).apply()"
+        for name, stride in zip("xy", strides, strict=True)
+    ]
+    return "\n".join([*lines, f"    return step.Map(fn=both).apply(({loads[0]}, {loads[1]}))", ""])
+
+
+def test_random_loops_compute_the_same_interchanged() -> None:
+    kinds = dict.fromkeys(("in order again", "inside of the fold", "of a Map"), 0)
+    for seed in range(count(120)):
+        rng = Random(seed)
+        text, may_join = folded_module(rng) if seed % 3 else (mapped_module(rng), True)
+        old = subject(text)
+        wanted = oracle_values(text)
+        for site in Interchange().sites(old):
+            new = applied(old, site)
+            assert new is not None, text
+            assert_same_values([dense(stream) for stream in oracle_values(new.text)], wanted)
+            is_ordered = "Streamify" in new.text
+            assert is_ordered or may_join
+            kinds["of a Map" if seed % 3 == 0 else "in order again" if is_ordered else "inside of the fold"] += 1
+    assert min(kinds.values()) > 8, kinds
 
 
 def split_module(rng: Random) -> str:

@@ -14,6 +14,7 @@ from stepcore.rewrites.depths import Depths
 from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.input_fifos import InputFifos
+from stepcore.rewrites.interchanged import Interchange
 from stepcore.rewrites.lane_counts import LaneCounts
 from stepcore.rewrites.lanes import Lanes
 from stepcore.rewrites.loaded_again import LoadAgain
@@ -24,8 +25,8 @@ from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject, applied,
 from stepcore.rewrites.tile_sizes import TileSizes
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
-    TileSizes(), KeepOnChip(), LoadAgain(), MoveMap(), FuseMaps(), SplitMap(), JoinFolds(), SplitFold(), Bandwidths(),
-    Lanes(), LaneCounts(), InputFifos(), Depths(),
+    TileSizes(), KeepOnChip(), LoadAgain(), Interchange(), MoveMap(), FuseMaps(), SplitMap(), JoinFolds(), SplitFold(),
+    Bandwidths(), Lanes(), LaneCounts(), InputFifos(), Depths(),
 )  # fmt: skip
 
 __all__ = ["HOW", "REWRITES", "Rewrite", "RewriteSite", "RewriteSubject", "applied", "rewritten", "subject_of"]
