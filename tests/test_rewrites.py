@@ -30,6 +30,7 @@ from stepcore.rewrites.lanes import Lanes
 from stepcore.rewrites.loaded_again import LoadAgain
 from stepcore.rewrites.on_chip_copies import KeepOnChip
 from stepcore.rewrites.split_maps import SplitMap
+from stepcore.rewrites.tile_sizes import TileSizes
 from stepcore.timing.hardware import PRESETS, Hardware
 
 PAGE = (Path(__file__).parents[1] / "docs" / "rewrites.md").read_text(encoding="utf-8")
@@ -125,6 +126,19 @@ def test_busy_units_compute_the_same_in_lanes() -> None:
                 kinds[word] = kinds.get(word, 0) + (each is not None and word in each.text.split("impl:")[1])
         mends(text, PATH)
     assert min(kinds.values()) > 3, kinds
+
+
+def test_lanes_of_cut_chunks_follow_tiles_of_other_sizes() -> None:
+    tiles = Path(__file__).parents[1] / "benchmarks" / "tiles" / "mlp_tiles.py"
+    text = tiles.read_text(encoding="utf-8").replace("TM, TF = 16, 32", "TM, TF = 32, 8")
+    old = subject(text)
+    made = [applied(old, site) for site in Lanes().sites(old)]
+    cut = [each for each in made if each is not None and "step.Reshape(S=n, " in each.text]
+    assert cut
+    for each in cut:
+        sizes = list(TileSizes().sites(each))
+        assert [site for site in sizes if "TF" in site.sentence]
+        assert None not in [applied(each, site) for site in sizes]
 
 
 def oracle_values(text: str) -> list[Stream]:

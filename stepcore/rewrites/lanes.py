@@ -17,7 +17,7 @@ from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall
-from stepcore.rewrites.statements import lines_before
+from stepcore.rewrites.statements import lines_before, size_text
 from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
 from stepcore.sizes.dim import DimError
 from stepcore.text.wording import counted
@@ -105,7 +105,7 @@ def _edits(
     whole = f"{module}Reassemble(onehot=True).apply(({outs}, {dealt}))"
     whole = f"{module}Flatten(L=[{last + 1}]).apply({whole})"
     for number, size in enumerate(given[low:rank]):
-        whole = f"{module}Reshape(S={size}, L=[{last + number}]).apply({whole})"
+        whole = f"{module}Reshape(S={size_text(subject, size)}, L=[{last + number}]).apply({whole})"
     return [first, Edit(call.whole, whole)]
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from stepcore.check.rewriting import inner_span, text_before
 from stepcore.findings.diagnostics import Edit
+from stepcore.rewrites.calls import written_list
 from stepcore.rewrites.subject import RewriteSubject
+from stepcore.sizes.dim import Dim
 from stepcore.text.span import Span
 
 
@@ -77,6 +79,18 @@ def times_read(subject: RewriteSubject, name: str) -> int:
     """Return how often a name is read in the file."""
     nodes = () if subject.tree is None else ast.walk(subject.tree)
     return sum(isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) for node in nodes)
+
+
+def size_text(subject: RewriteSubject, size: Dim) -> str:
+    """Return how the program writes a size among the counters of its reads, which may name tiles; else its value."""
+    for node in subject.graph.nodes:
+        given = getattr(node.op, "shape", None)
+        call = subject.call(node) if isinstance(given, list | tuple) and given else None
+        written = None if call is None else written_list(call, "shape")
+        for count, text in zip(given or (), written or (), strict=False):
+            if Dim.of(count) == size:
+                return text
+    return str(size)
 
 
 def _simple(tree: ast.Module) -> Iterator[ast.stmt]:
