@@ -17,14 +17,23 @@ from stepcore.timing.hardware import Hardware
 CAPACITY: Final = 16 << 20  # bytes on chip where the chip says nothing
 _LEAST: Final = 64  # FLOPs per cycle of a unit
 ALONE: Final = 20  # cycles until a burst is back
+MOST_BURSTS: Final = 16  # that a port asks for in a cycle
 
 
 class LoadCost(Record):
-    """So many ports, each with ``calls`` tiles of ``bursts``."""
+    """So many ports, each with ``calls`` tiles of ``bursts``.
+
+    ``dispatch`` are the bursts per cycle that each asks for, None for those that all ports share.
+    """
 
     ports: int
     calls: int
     bursts: int
+    dispatch: int | None = None
+
+    def asked(self, shared: int) -> float:
+        """Return in how many cycles one of its ports asks for a tile."""
+        return self.bursts / (self.dispatch or shared)
 
 
 class UnitCost(Record):
@@ -68,7 +77,7 @@ class ScheduleCosts:
     def dispatch(self, chip: Hardware) -> int | None:
         """Return the bursts per cycle that each port asks for, so that all loads together can use the memory's peak."""
         ports = sum(each.ports for each in self.loads)
-        wanted = min(-(-2 * chip.memory.channels // (chip.memory.interval * max(ports, 1))), 16)
+        wanted = min(-(-2 * chip.memory.channels // (chip.memory.interval * max(ports, 1))), MOST_BURSTS)
         return wanted if wanted > chip.memory.dispatch else None
 
     def cycles(self, chip: Hardware) -> int:
@@ -76,13 +85,13 @@ class ScheduleCosts:
         memory = chip.memory
         dispatch = self.dispatch(chip) or memory.dispatch
         peak = memory.channels / memory.interval
-        ports = [each.calls * (each.bursts / dispatch + ALONE) for each in (*self.loads, *self.stores)]
+        ports = [each.calls * (each.asked(dispatch) + ALONE) for each in (*self.loads, *self.stores)]
         calls = [self._call(each, speed, chip) for each, speed in zip(self.units, self.speeds(), strict=True)]
         busy = [each.calls * call for each, call in zip(self.units, calls, strict=True)]
         ruling = max([self.bursts() / peak, *ports, *busy], default=0.0)
         first = sum(each.ports * each.bursts for each in self.loads) / peak + ALONE
-        first = max(first, *(each.bursts / dispatch + ALONE for each in self.loads))
-        last = max((each.ports * each.bursts / peak + each.bursts / dispatch for each in self.stores), default=0.0)
+        first = max(first, *(each.asked(dispatch) + ALONE for each in self.loads))
+        last = max((each.ports * each.bursts / peak + each.asked(dispatch) for each in self.stores), default=0.0)
         once = sum(calls) - calls[busy.index(max(busy))]
         return round(ruling + first + once + last)
 

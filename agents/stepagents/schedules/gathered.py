@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from stepagents.lower.functions import fresh_name
-from stepagents.schedules.costs import LoadCost, UnitCost
+from stepagents.schedules.costs import MOST_BURSTS, LoadCost, UnitCost
 from stepagents.schedules.forms import Scheduled, bracketed
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart
 from stepagents.schedules.space import DEPTHS, LEAST_LANES, Schedule, ScheduleForm, SizedFunction, rows_of
 from stepagents.schedules.tile_ops import TileBody, at_products, factors
-from stepagents.schedules.writer import ProgramLane, Writer, tuple_text
+from stepagents.schedules.writer import Lanes, ProgramLane, Writer, tuple_text
 from stepcore.sizes.dim import Dim
 from stepcore.types import Tile
 
@@ -40,6 +40,7 @@ class GatheredForm(ScheduleForm):
     """Rows in lanes of the same number of rows, the last of which may have fewer."""
 
     name = "gathered"
+    cuts: ClassVar[bool] = False  # second factors of folds from a tile of the whole tensor
 
     def takes(self, function: SizedFunction) -> bool:
         """Whether it has a product of matrices whose rows tiles and lanes hardly divide."""
@@ -48,13 +49,20 @@ class GatheredForm(ScheduleForm):
 
     def points(self, function: SizedFunction) -> Iterator[Schedule]:
         """Yield lanes of so many rows, products whole or in tiles of the contracted dimension."""
+        for tall, lanes in self._lanes(function):
+            yield Schedule(self.name, {"r": tall}, lanes)
+            yield from self._folds(tall, lanes)
+
+    def _lanes(self, function: SizedFunction) -> Iterator[tuple[int, Lanes]]:
+        """Yield the rows of each lane, but for the last, and the lanes."""
         rows = function.size(rows_of(function.dims))
         for wanted in (4, 8, 16, 32, 64):
             tall = -(-rows // wanted)
-            lanes = (ProgramLane("r", -(-rows // tall)),)
-            yield Schedule(self.name, {"r": tall}, lanes)
-            for deep in DEPTHS:
-                yield Schedule(self.name, {"r": tall, "k": deep}, lanes)
+            yield tall, (ProgramLane("r", -(-rows // tall)),)
+
+    def _folds(self, tall: int, lanes: Lanes) -> Iterator[Schedule]:
+        for deep in DEPTHS:
+            yield Schedule(self.name, {"r": tall, "k": deep}, lanes)
 
     def blocks(self, sizes: Mapping[str, Dim], function: SizedFunction, point: Schedule) -> Blocks:
         """Return blocks of any number of rows: those of the point, or fewer."""
@@ -68,13 +76,28 @@ class GatheredForm(ScheduleForm):
         """
         if plan.result.labels != ("r", WHOLE):
             raise NoSchedule("rows cannot be gathered for a result that is no matrix")
-        _Gathered(writer, plan).write()
+        _Gathered(writer, plan, is_cut=self.cuts).write()
+
+
+class CutForm(GatheredForm):
+    """The same with folds whose second factor lies on chip as a whole, where its rows are cut from it."""
+
+    name = "cut"
+    cuts = True
+
+    def points(self, function: SizedFunction) -> Iterator[Schedule]:
+        """Yield lanes of so many rows, products in tiles of the contracted dimension."""
+        for tall, lanes in self._lanes(function):
+            yield from self._folds(tall, lanes)
 
 
 class _Gathered:
-    def __init__(self, writer: Writer, plan: Scheduled) -> None:
+    """The program of a point; with ``is_cut`` second factors are loaded whole, and their rows cut on chip."""
+
+    def __init__(self, writer: Writer, plan: Scheduled, *, is_cut: bool) -> None:
         self._writer = writer
         self._plan = plan
+        self._is_cut = is_cut
         self._units: dict[TilePart, _Unit] = {}  # in the order of the data
         self._deep = int(writer.blocks.sizes["k"].constant or 0) if "k" in writer.blocks.sizes else 0
         self._uses: dict[TilePart, int] = {}
@@ -161,17 +184,20 @@ class _Gathered:
         """Write the load of a tensor that all lanes read."""
         writer, name = self._writer, part.node.name
         rows, columns = writer.blocks.tile(part)
-        high, bursts = writer.blocks.numbers(part)[0], writer.bursts(part)
-        if self._is_by_rows(part):
+        bursts, (high, wide) = writer.bursts(part), writer.blocks.numbers(part)
+        is_by_rows = self._is_by_rows(part)
+        if is_by_rows and not self._is_cut:
             given = f"tile=[1, {columns}], shape=[{rows}, 1], stride=[1, 0]"
-            writer.costs.loads.append(LoadCost(1, high, bursts // high))
+            writer.costs.loads.append(LoadCost(1, high, bursts // high, MOST_BURSTS))
         else:
             given = f"tile=[{rows}, {columns}], shape=[1], stride=[0]"
-            writer.costs.loads.append(LoadCost(1, 1, bursts))
-        text = f"step.LinearOffChipLoad(tensor={name}, {given}, dispatch=@).apply()"
-        if self._is_by_rows(part):
+            writer.costs.loads.append(LoadCost(1, 1, bursts, MOST_BURSTS))
+        text = f"step.LinearOffChipLoad(tensor={name}, {given}, dispatch={MOST_BURSTS}).apply()"
+        if is_by_rows:
+            if self._is_cut:
+                text = f"step.RetileStreamify(axis=0).apply(step.Promote(b=0).apply({text}))"
             text = self._in_blocks(text, 0)
-            writer.costs.kept += 4 * self._deep * writer.blocks.numbers(part)[1]
+            writer.costs.kept += 4 * self._deep * wide
         copies = self._uses[part] * self._lanes
         if copies > 1:
             text = f"step.Copy(n={copies}).apply({text})"
@@ -233,7 +259,8 @@ class _Gathered:
             columns = f"step.RetileStreamify(axis=1).apply(step.Promote(b=0).apply({streams[0]}))"
             streams[0] = self._in_blocks(columns, 1)
         others = sum(writer.bytes_of(each) for each in unit.reads if "r" not in each.labels)
-        writer.costs.kept += self._lanes * (writer.bytes_of(part) + (0 if unit.is_outer else others))
+        tile = 4 * self._deep * writer.blocks.numbers(part)[1]  # of the second factor, where it comes in tiles
+        writer.costs.kept += self._lanes * (writer.bytes_of(part) + (tile if unit.is_outer else others))
         reads = () if unit.is_outer else (others,)
         cost = UnitCost(self._lanes, depth, unit.body.flops, reads)
         lines = "\n".join([*unit.body.lines, f"return [{unit.result}]"])

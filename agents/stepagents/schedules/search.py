@@ -13,7 +13,7 @@ from stepagents.schedules.convolution import WindowsForm
 from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.forms import Scheduled, bracketed
 from stepagents.schedules.front import smaller
-from stepagents.schedules.gathered import GatheredForm
+from stepagents.schedules.gathered import CutForm, GatheredForm
 from stepagents.schedules.naming import file_names
 from stepagents.schedules.parts import NoSchedule, TilePart
 from stepagents.schedules.products import ProductForm
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _FLUID: Final = 8  # schedules that the fluid engine times
 _EXACT: Final = 2
 _TRIED: Final[tuple[ScheduleForm, ...]] = (  # in this order
-    TotalsForm(), ScanForm(), WindowsForm(), ProductForm(), ChainForm(), GatheredForm(), RowsForm(),
+    TotalsForm(), ScanForm(), WindowsForm(), ProductForm(), ChainForm(), GatheredForm(), CutForm(), RowsForm(),
 )  # fmt: skip
 FORMS: Final = {form.name: form for form in _TRIED}
 _LOCALS: Final = frozenset(
