@@ -139,6 +139,12 @@ def shuffled(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
     return sum((index == e).any(-1, keepdim=True) * (x @ w[3 - e]) for e in range(4))
 
 
+def half(x, wr, w):  # stepsmith: x[T, D], wr[D, E], w[E, D, F]
+    weight, index = torch.topk(x @ wr, wr.shape[1] // 2)
+    route = torch.zeros_like(x @ wr).scatter(1, index, weight)
+    return torch.einsum("te,edf,td->tf", route, w, x)
+
+
 def largest(x):  # stepsmith: x[T, D]
     return torch.topk(x, 2)[0]
 
@@ -224,6 +230,7 @@ def test_each_spelling_is_right(source: Path, name: str, rows: int) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
+        ("half", "a k that follows a size has the number of another size here; write it as a number"),
         ("beside", "a product with a matrix is added to what the chosen experts give"),
         ("missing", "its experts are not the 4 that rows choose among, each once"),
         ("unsummed", "it is not added up over the experts of a row"),
@@ -296,6 +303,23 @@ def test_slices_are_run_only_where_what_tiles_read_again_fits(source: Path) -> N
     function, plan = planned(source, "batched", {"T": 64, "D": 2048, "E": 128, "F": 768})
     sizes = checked_sizes(written(function, plan, MixturePoint(16, 4, 16), PAPER, [4] * 128))
     assert {each["D"] for each in sizes} == {24} and {each["T"] for each in sizes} == {16, 64}
+
+
+def test_the_example_has_the_figures_of_its_page() -> None:
+    folder = Path(__file__).parents[1] / "examples" / "demo"
+    path, page = folder / "torch_mixture.py", (folder / "torch_mixture.md").read_text()
+    target = find_target(str(path), path.read_text(), "layer")
+    function = trace(target, completed(target, partly(target, [], {"T": 64, "D": 256, "F": 512, "E": 8})))
+    plan = plan_of(function, {**function.dims, **function.bound})
+    assert plan is not None and plan.residual is not None
+    drawn = routing_trace(64, 8, 2, skew=1.0, seed=0)
+    search = RoutedSearch(function, plan, RoutedOptions(PAPER, trace=drawn, rows=(0,), shared=()))
+    (dynamic,) = search.best()["dynamic"]
+    assert f"| {dynamic.cycles:,} | {dynamic.on_chip:,} |" in page
+    most = dynamic.on_chip or 0
+    close = RoutedSearch(function, plan, RoutedOptions(PAPER, most, drawn, (4, 8, 16), ())).best()["static"][0]
+    assert f"{close.point.rows} rows, as many bytes as dynamic ones | {close.cycles:,} | {close.on_chip:,} |" in page
+    assert f"{close.cycles / dynamic.cycles:.2f} times fewer" in page
 
 
 def test_rows_of_experts_are_those_of_the_trace() -> None:

@@ -112,6 +112,7 @@ def plan_of(traced: TracedFunction, bound: Mapping[str, int]) -> MixturePlan | N
     mixture = mixture_of(traced)
     if mixture is None:
         return None
+    _check_count(mixture, bound)
     experts = experts_of(mixture)
     first = experts[0]
     block = first.hidden or first.outer
@@ -124,6 +125,14 @@ def plan_of(traced: TracedFunction, bound: Mapping[str, int]) -> MixturePlan | N
         column = whole_index("n", shape_of(router.product)[-1])
         scorer = rows_block(mixture, router.product, column)
     return MixturePlan(mixture, tuple(experts), router, scorer, block.takes, bound, residual_of(mixture, bound))
+
+
+def _check_count(mixture: Mixture, bound: Mapping[str, int]) -> None:
+    """Raise where rows choose more experts than there are: ``k`` was the number that a size gave in the trace."""
+    chosen, experts = mixture.choice.count, mixture.experts.bind(bound)
+    if chosen > experts:
+        what = f"topk takes {chosen} of {experts} experts: a k that follows a size has the number of another size here"
+        raise NoSchedule(f"{what}; write it as a number", mixture.choice.node)
 
 
 def _check_places(operands: tuple[ExpertTensor, ...], mixture: Mixture) -> None:

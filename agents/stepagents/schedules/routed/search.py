@@ -93,7 +93,8 @@ def _beside(best: dict[str, list[TimedPoint[MixturePoint]]]) -> str:
     firsts = {way: in_order(group)[0] for way, group in best.items()}
     cycles = {way: each.cycles for way, each in firsts.items()}
     told = beside(cycles, lambda way: f"{way} {cycles[way]:,} and {_kept(firsts[way]):,} B")
-    return f"; cycles of the best tiles with drawn routes, and bytes on chip: {told}"
+    bound = "`stepsmith time` counts every row for every expert where it has no run, an upper bound"
+    return f"; cycles of the best tiles with drawn routes, and bytes on chip: {told} ({bound})"
 
 
 class RoutedSearch:
