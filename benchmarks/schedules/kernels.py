@@ -69,3 +69,18 @@ def decode(q, k, v, lengths):  # stepsmith: q[B, 8, D], k[B, L, D], v[B, L, D], 
     scores = q @ k.transpose(1, 2) / q.shape[-1] ** 0.5
     behind = torch.arange(k.shape[1])[None, None] >= lengths[:, None, None]
     return torch.softmax(scores.masked_fill(behind, float("-inf")), -1) @ v
+
+
+def top2(x, router, gate, up, down):  # stepsmith: x[T, D], router[E, D], gate[E, F, D], up[E, F, D], down[E, F, D]
+    return _mixture(x, router, gate, up, down, 2)
+
+
+def top8(x, router, gate, up, down):  # stepsmith: x[T, D], router[E, D], gate[E, F, D], up[E, F, D], down[E, F, D]
+    return _mixture(x, router, gate, up, down, 8)
+
+
+def _mixture(x, router, gate, up, down, chosen):
+    weight, index = torch.topk(torch.softmax(x @ router.T, -1), chosen)
+    route = torch.zeros(x.shape[0], router.shape[0]).scatter(1, index, weight / weight.sum(-1, keepdim=True))
+    hidden = F.silu(torch.einsum("td,efd->etf", x, gate)) * torch.einsum("td,efd->etf", x, up)
+    return torch.einsum("te,etd->td", route, torch.einsum("etf,efd->etd", hidden, down))

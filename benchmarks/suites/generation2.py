@@ -10,7 +10,7 @@ from typing import Final
 
 from benchmarks.harness import BenchReport
 from benchmarks.mixtures import MIXTRAL_CHOSEN, MixtureSizes, checked_mixture, mixtral
-from benchmarks.suites import found_lanes, fronts, lanes, values
+from benchmarks.suites import found_lanes, found_mixtures, fronts, lanes, values
 from stepagents.schedules.routed.trace import Trace, routes_of, routing_trace
 from stepcore.cycles.timed import Timed, time_program
 from stepcore.timing.hardware import PRESETS
@@ -99,5 +99,7 @@ PARTS: Final[Mapping[str, Callable[[], list[BenchReport]]]] = {
     "decode": lanes.run_timed,
     "lanes": lanes.run_dealt,
     "found-lanes": found_lanes.run_found,
+    "found-mixtures": found_mixtures.run_small,
+    "found-layer": found_mixtures.run_layer,
     "values": lambda: [values.run()],
 }
