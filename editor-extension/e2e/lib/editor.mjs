@@ -13,7 +13,9 @@ import { leaves } from "./processes.mjs";
 
 const E2E = dirname(dirname(fileURLToPath(import.meta.url)));
 export const ROOT = dirname(dirname(E2E));
-/** Where pictures go: beside the built files, or where STEPSMITH_SCREENSHOTS says (`screenshots`, for the README). */
+/** Pictures are taken where STEPSMITH_SCREENSHOTS says where they go (`screenshots`, for the README). */
+export const ARE_PICTURES_WANTED = process.env.STEPSMITH_SCREENSHOTS !== undefined;
+/** Where pictures go; those of what failed, which are always taken, lie beside the built files else. */
 export const SCREENSHOTS = join(E2E, process.env.STEPSMITH_SCREENSHOTS ?? join("dist", "screenshots"));
 /** A Python with PyTorch, for simulations. */
 export const PYTHON = process.env.STEPSMITH_E2E_PYTHON ?? join(ROOT, ".venv", "bin", "python");
@@ -25,6 +27,7 @@ const SETTINGS = {
   "editor.fontSize": 13,
   "extensions.ignoreRecommendations": true,
   "files.autoSave": "off",
+  "extensions.webWorker": false,
   "security.workspace.trust.banner": "never",
   "security.workspace.trust.startupPrompt": "never",
   "telemetry.telemetryLevel": "off",

@@ -27,7 +27,7 @@ export function session({ options = () => ({}), prepare = () => undefined, windo
   afterEach(async (context) => {
     if (context.error !== undefined && context.error !== null && broken === "") {
       broken = context.name;
-      await parts.workbench.picture(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
+      await parts.workbench.keep(`failed-${context.name.replaceAll(/\W+/g, "-")}`);
       console.error(parts.editor.log());
     }
   });

@@ -1,7 +1,7 @@
 // What a user does in the window of VS Code, in words of the tests.
 import { join } from "node:path";
 
-import { SCREENSHOTS } from "./editor.mjs";
+import { ARE_PICTURES_WANTED, SCREENSHOTS } from "./editor.mjs";
 import { bringAbout, eventually, SECONDS } from "./waiting.mjs";
 
 const LONG = 1_000 * SECONDS;
@@ -279,7 +279,7 @@ export class Workbench {
     });
   }
 
-  /** Save a picture of the window in the dark theme, once nothing moves in it any more. */
+  /** Wait until nothing moves in the window any more; save a picture of it in the dark theme, where pictures are wanted. */
   async screenshot(name) {
     await this.useTheme(DARK);
     await this.settled();
@@ -288,9 +288,12 @@ export class Workbench {
 
   /**
    * Save a picture of the window in the dark theme and one in the light theme, NAME-light, beginning with the theme that is
-   * there; what is open stays open, and what runs may run on.
+   * there; what is open stays open, and what runs may run on. Nobody looks at the pictures of a usual run: it takes none.
    */
   async bothThemes(name) {
+    if (!ARE_PICTURES_WANTED) {
+      return;
+    }
     await this.page.waitForTimeout(SETTLED_MS); // what comes fades in
     await this.picture(`${name}${this.theme.suffix}`);
     await this.useTheme(this.theme === DARK ? LIGHT : DARK);
@@ -306,8 +309,15 @@ export class Workbench {
     }
   }
 
-  /** Save a picture of the window as it is. */
+  /** Save a picture of the window as it is, where pictures are wanted. */
   async picture(name) {
+    if (ARE_PICTURES_WANTED) {
+      await this.keep(name);
+    }
+  }
+
+  /** Save a picture of the window as it is, in any run. */
+  async keep(name) {
     await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
   }
 }

@@ -137,6 +137,7 @@ const model = createServer((request, response) => {
 test("a model of the settings proposes; what it proposed, what became of it and what it took is told", async () => {
   const { editor, workbench } = parts;
   await new Promise((done) => model.listen(0, "127.0.0.1", done));
+  model.unref(); // a test that fails closes nothing, and the run would never end
   editor.configureMachine({
     "stepsmith.model.baseUrl": `http://127.0.0.1:${model.address().port}/v1`,
     "stepsmith.model.name": "tiny",
