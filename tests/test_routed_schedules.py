@@ -245,6 +245,7 @@ def test_what_is_another_computation_is_told(source: Path, name: str, reason: st
 
 def test_what_chooses_no_experts_is_no_mixture(source: Path) -> None:
     assert mixture_of(traced(source, "largest", {"T": 16, "D": 8})[1]) is None
+    assert mixture_of(traced(source, "other_rows", SIZES)[1]) is None
 
 
 def test_dynamic_tiles_are_found_where_they_are_better(source: Path) -> None:

@@ -172,6 +172,10 @@ def one_number(x):  # stepsmith: x[M, N]
 
 def sorted_rows(x):  # stepsmith: x[M, N]
     return torch.sort(x * 2, -1).values
+
+
+def pooled(x, w):  # stepsmith: x[B, K, M, N], w[2*K, K, 3, 3]
+    return F.max_pool2d(F.conv2d(x, w, padding=1), 2)
 """
 FAMILIES = (
     "product", "linear", "batched", "swiglu", "attention", "causal", "heads",
@@ -265,12 +269,14 @@ def test_the_file_is_for_reading(source: Path) -> None:
 
 
 def test_what_has_no_tiles_is_told_with_the_way_out(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = run_functions([f"{source}::sorted_rows", f"{source}::one_number"], FunctionOptions(emit="tiled", dims={}))
+    names = ("sorted_rows", "one_number", "pooled")
+    code = run_functions([f"{source}::{name}" for name in names], FunctionOptions(emit="tiled", dims={}))
     shown = capsys.readouterr().out
     assert code == 1
     line = SOURCE.splitlines().index("    return torch.sort(x * 2, -1).values") + 1
     assert f"functions.py:{line}: getitem: a result of sort has no form over tiles yet; --emit scalar writes" in shown
     assert "its result is one number, and no total of a tensor" in shown
+    assert "max_pool2d_with_indices beside a convolution has no form over tiles yet" in shown
 
 
 def test_tiles_come_first_and_what_has_none_says_why(source: Path, capsys: pytest.CaptureFixture[str]) -> None:

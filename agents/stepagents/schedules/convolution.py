@@ -175,7 +175,8 @@ def _elementwise(node: Node) -> list[Node]:
         if node.op == "placeholder" or is_convolution(node):
             continue
         if opname(node) not in _ELEMENTWISE:
-            raise NoSchedule(f"{opname(node)} beside a convolution has no form over tiles yet", node)
+            whole = node if opname(node) else node.all_input_nodes[0]  # one of several results has no name of its own
+            raise NoSchedule(f"{opname(whole)} beside a convolution has no form over tiles yet", node)
         for other in node.all_input_nodes:
             if shape_of(other) != shape_of(node) and shape_of(other):
                 raise NoSchedule("a broadcast beside a convolution has no form over tiles yet", node)
