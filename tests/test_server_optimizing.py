@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from fake_model_server import FakeModelServer
+from fake_model_server import FakeModelServer, always, says
 from lsp_client import PUSH, Client
 from optimize_replay import SLOW, replay
 from processes import PATIENCE, alive, children, eventually
@@ -288,6 +289,19 @@ def test_a_model_proposes_what_is_verified_and_memory_helps_the_next_search(tmp_
         alone = end(client, optimize(client, other, seconds=600, remember=False))["result"]
         assert not alone.get("remembered") and not alone.get("learned")
         assert len(model.asked) == answers, "without a model, and with the search alone, nobody is asked"
+        client.shutdown()
+
+
+def test_what_a_model_proposes_that_is_known_is_told_with_its_cycles(tmp_path: Path) -> None:
+    answer = json.dumps({"plans": ["Take larger tiles."], "rewrites": [1], "strategies": []})
+    with Client() as client, FakeModelServer(always(says(answer))) as model:
+        client.initialize(PUSH, trusted=True, settings={**OFF, "timing.hw": "default"}, folder=tmp_path)
+        client.answers["stepsmith/model"] = asking(model.base_url)
+        uri = opened(client, tmp_path, "gemm.py", SLOW)
+        result = end(client, optimize(client, uri, model="tiny", seconds=600, remember=False))["result"]
+        outcomes = [each["outcome"] for each in result["proposals"]]
+        assert outcomes and all("known already" in outcome for outcome in outcomes), outcomes
+        assert any(re.match(r"(about )?[\d,]+ cycles, known already$", outcome) for outcome in outcomes), outcomes
         client.shutdown()
 
 

@@ -128,11 +128,24 @@ class ModelSearch(Search):
         is_new = key not in self.seen
         self.asker.heard(Heard(question, text, site.sentence if is_new else f"known already: {site.sentence}"))
         if not is_new:
+            if key not in self.proposals:
+                self._propose(key, site.sentence, self._known_outcome(key))
             return None
         self.seen.add(key)
         self._propose(key, site.sentence, "not tried: the search ended")
         change = change_of(site) if index is not None else Change(MODEL)
         return RewriteChild(parent, site, made, key, known.bottleneck, change)
+
+    def _known_outcome(self, key: str) -> str:
+        """Say what is known of a text that was tried before the model proposed it."""
+        tried = self.record.tried(key)
+        if tried is None:
+            return "known already"
+        if tried.figures is not None:
+            return f"{tried.figures.cycles:,} cycles, known already"
+        if tried.estimate is None or tried.exact:
+            return "known already: it has errors, stops or cannot be timed"
+        return f"about {tried.estimate:,} cycles, known already"
 
     def _propose(self, key: str, what: str, outcome: str, *, kept: bool = False) -> None:
         """Note what the model proposed and what became of it; what is too much is left out."""
