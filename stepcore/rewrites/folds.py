@@ -50,7 +50,7 @@ class SplitFold(Record):
             found = [each for each in loads if each is not None and not each.inputs]
             if call is None or len(found) < len(loads) or not busy & {node.index, *(each.index for each in found)}:
                 continue
-            if len(subject.heads[node.op_span]) == 1 and len(call.items) == len(found):
+            if subject.is_alone(node) and len(call.items) == len(found):
                 yield from self._of(subject, timed, node, call, found)
 
     def _of(
@@ -126,7 +126,7 @@ def _listed(name: str, item: str, rounds: str) -> list[str]:
 def _part(subject: RewriteSubject, load: TypedNode, item: Span) -> _FoldedLoad | None:
     """Return a load that is written at ``item`` or bound to the name there; None where it cannot be cut in parts."""
     call = subject.call(load)
-    if not isinstance(load.op, LinearOffChipLoad) or call is None or len(subject.heads[load.op_span]) > 1:
+    if not isinstance(load.op, LinearOffChipLoad) or call is None or not subject.is_alone(load):
         return None
     shape, stride = written_list(call, "shape"), written_list(call, "stride")
     if not shape or not stride or "\n" in subject.text[call.head.start : call.head.end]:
@@ -150,12 +150,8 @@ class JoinFolds(Record):
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
         """Yield each Accum that folds what an Accum alone of the same kind makes."""
-        for nodes in subject.heads.values():
-            node = nodes[0]
-            if len(nodes) == 1 and node.op_name == "Accum" and len(node.inputs) == 1:
-                first = subject.producer(node.inputs[0])
-                if first is not None and first.op_name == "Accum" and len(subject.heads[first.op_span]) == 1:
-                    yield from self._of(subject, first, node)
+        for first, second in subject.pairs("Accum", "Accum"):
+            yield from self._of(subject, first, second)
 
     def _of(self, subject: RewriteSubject, first: TypedNode, second: TypedNode) -> Iterator[RewriteSite]:
         one, other = subject.call(first), subject.call(second)

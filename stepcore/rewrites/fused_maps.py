@@ -33,12 +33,8 @@ class FuseMaps(Record):
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
         """Yield each unit of one stream that reads a Map."""
-        for nodes in subject.heads.values():
-            node = nodes[0]
-            if len(nodes) == 1 and node.op_name in _SECOND and len(node.inputs) == 1:
-                first = subject.producer(node.inputs[0])
-                if first is not None and first.op_name == "Map" and len(subject.heads[first.op_span]) == 1:
-                    yield from self._of(subject, first, node)
+        for first, second in subject.pairs("Map", *_SECOND):
+            yield from self._of(subject, first, second)
 
     def _of(self, subject: RewriteSubject, first: TypedNode, second: TypedNode) -> Iterator[RewriteSite]:
         one, other = subject.call(first), subject.call(second)
@@ -52,10 +48,10 @@ class FuseMaps(Record):
         made = _function(subject, names)
         if made is None:
             return
-        name, declared = made
+        name, declaration = made
         fn = other.keywords["fn"]
         edits = (
-            declared,
+            declaration,
             Edit(one.head, f"{subject.text[other.head.start : fn.start]}{name}{subject.text[fn.end : other.head.end]}"),
             Edit(Span(other.whole.start, other.argument.start), ""),
             Edit(Span(other.argument.end, other.whole.end), ""),

@@ -40,7 +40,7 @@ class InputFifos(Record):
         head = f"{subject.module}Identity({DEPTH.name}={_DEPTH})"
         for stream in subject.graph.inputs:
             node = subject.consumers.get(stream)
-            if stream not in full or node is None or node.op_name not in _HOLDS or len(subject.heads[node.op_span]) > 1:
+            if stream not in full or node is None or node.op_name not in _HOLDS or not subject.is_alone(node):
                 continue
             call = subject.call(node)
             if call is not None and len(call.items) == len(node.inputs):

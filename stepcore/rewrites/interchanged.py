@@ -51,10 +51,7 @@ class Interchange(Record):
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
         """Yield each pair of loops of each Map and Accum of loads, where that lets a load repeat or read on."""
-        for nodes in subject.heads.values():
-            node = nodes[0]
-            if len(nodes) > 1 or node.op_name not in ("Map", "Accum") or not node.inputs:
-                continue
+        for node in subject.alone("Map", "Accum"):
             call = subject.call(node)
             loops = [_loop(subject, stream) for stream in node.inputs]
             known = [loop for loop in loops if loop is not None]
@@ -87,12 +84,7 @@ class Interchange(Record):
 def _loop(subject: RewriteSubject, stream: int) -> _Loop | None:
     """Return the counters of the load that gives a stream; None where it is none, or does not write them out."""
     node = subject.producer(stream)
-    if (
-        node is None
-        or node.inputs
-        or not isinstance(node.op, LinearOffChipLoad)
-        or len(subject.heads[node.op_span]) > 1
-    ):
+    if node is None or node.inputs or not isinstance(node.op, LinearOffChipLoad) or not subject.is_alone(node):
         return None
     call, op = subject.call(node), node.op
     if call is None or op.shape is None or op.stride is None:

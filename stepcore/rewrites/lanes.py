@@ -47,7 +47,7 @@ class Lanes(Record):
         busy = [
             (node, call) for node in subject.graph.nodes
             if worked.get(node.index, 0) * _BUSY > timed.cycles and node.op_name in _WORKS
-            and len(subject.heads[node.op_span]) == 1 and (call := subject.call(node)) is not None
+            and subject.is_alone(node) and (call := subject.call(node)) is not None
         ]  # fmt: skip
         apart = [item for item in busy if not any(_holds(other, item[1]) for _, other in busy)]
         for count in _COUNTS:

@@ -31,13 +31,11 @@ class LoadAgain(Record):
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
         """Yield each Streamify of a buffer of tiles that a load fills."""
-        for nodes in subject.heads.values():
-            node = nodes[0]
-            if len(nodes) > 1 or not isinstance(node.op, Streamify) or len(node.inputs) != 1:
+        for kept, node in subject.pairs("Bufferize", "Streamify"):
+            load = subject.producer(kept.inputs[0])
+            if load is None or load.inputs or not isinstance(load.op, LinearOffChipLoad):
                 continue
-            kept = subject.producer(node.inputs[0])
-            load = subject.producer(kept.inputs[0]) if kept is not None and kept.op_name == "Bufferize" else None
-            if kept is None or load is None or load.inputs or not isinstance(load.op, LinearOffChipLoad):
+            if not isinstance(node.op, Streamify) or not subject.is_alone(load):
                 continue
             if not any(each.written for each in subject.checked.spec.parameters):
                 yield from self._of(subject, node.op, load.op, [node, kept, load])
@@ -51,7 +49,7 @@ class LoadAgain(Record):
             return
         shape, stride = written_list(source, "shape"), written_list(source, "stride")
         held = int(getattr(nodes[1].op, "a", 0))
-        if shape is None or stride is None or any(len(subject.heads[node.op_span]) > 1 for node in nodes):
+        if shape is None or stride is None:
             return
         again = _again(streamify, read, ([Dim.of(size) for size in load.shape[:held]], shape[:held], stride[:held]))
         gone = _gone(subject, [streamify, bufferize, source])

@@ -34,14 +34,14 @@ class SplitMap(Record):
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
         """Yield each input of each Map of which a part of its function can be taken off."""
-        for nodes in subject.heads.values():
-            call = subject.call(nodes[0]) if nodes[0].op_name == "Map" else None
-            if call is None or len(nodes) > 1 or "fn" not in call.keywords or len(call.items) != len(nodes[0].inputs):
+        for node in subject.alone("Map"):
+            call = subject.call(node)
+            if call is None or "fn" not in call.keywords or len(call.items) != len(node.inputs):
                 continue
             fn = call.keywords["fn"]
             function = written_function(subject, subject.text[fn.start : fn.end])
             if function is not None and len(function.arguments) == 1 and len(function.inputs) == len(call.items):
-                yield from self._of(subject, nodes[0], call, function)
+                yield from self._of(subject, node, call, function)
 
     def _of(
         self, subject: RewriteSubject, node: TypedNode, call: WrittenCall, function: WrittenFunction
@@ -76,7 +76,7 @@ class SplitMap(Record):
 def _before_shapes(subject: RewriteSubject, stream: int, place: Span) -> Span:
     """Return where the first of the operators in front that only repeat a stream, or shape it, reads it."""
     node = subject.producer(stream)
-    while node is not None and node.op_name in _SHAPES and len(subject.heads[node.op_span]) == 1:
+    while node is not None and node.op_name in _SHAPES and subject.is_alone(node):
         call = subject.call(node)
         if call is None or len(call.items) != len(node.inputs):
             break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -100,6 +100,23 @@ class RewriteSubject:
         for node in self.graph.nodes:
             found.setdefault(node.op_span, []).append(node)
         return found
+
+    def is_alone(self, node: TypedNode) -> bool:
+        """Return whether the text of a node gives no other one."""
+        return len(self.heads[node.op_span]) == 1
+
+    def alone(self, *names: str) -> Iterator[TypedNode]:
+        """Yield the applications of these operators whose text gives one node."""
+        for nodes in self.heads.values():
+            if len(nodes) == 1 and nodes[0].op_name in names:
+                yield nodes[0]
+
+    def pairs(self, first: str, *seconds: str) -> Iterator[tuple[TypedNode, TypedNode]]:
+        """Yield each of :meth:`alone` that reads one stream alone, behind the one of ``first`` that makes it."""
+        for node in self.alone(*seconds):
+            made = self.producer(node.inputs[0]) if len(node.inputs) == 1 else None
+            if made is not None and made.op_name == first and self.is_alone(made):
+                yield made, node
 
     @cached_property
     def consumers(self) -> Mapping[int, TypedNode]:
