@@ -43,6 +43,7 @@ _PAIRS: Final = 4  # that the summarizer gets of a round, half of them fast-slow
 _SEGMENT: Final = 2_000  # characters
 _PROPOSALS: Final = 100  # that are told
 _WORDS: Final = 300  # characters of one, and of what became of it
+_UNUSABLE: Final = "it has errors, stops or cannot be timed"
 
 
 @dataclass
@@ -144,7 +145,7 @@ class ModelSearch(Search):
         if tried.figures is not None:
             return f"{tried.figures.cycles:,} cycles, known already"
         if tried.estimate is None or tried.exact:
-            return "known already: it has errors, stops or cannot be timed"
+            return f"known already: {_UNUSABLE}"
         return f"about {tried.estimate:,} cycles, known already"
 
     def _propose(self, key: str, what: str, outcome: str, *, kept: bool = False) -> None:
@@ -164,7 +165,7 @@ class ModelSearch(Search):
         if self.proved.get(child.key):
             outcome = f"not right: {self.proved[child.key]}"
         elif cycles is None:
-            outcome = "it has errors, stops or cannot be timed"
+            outcome = _UNUSABLE
         elif all(each.key != child.key for each in found):
             outcome = f"left out: about {cycles:,} cycles, or more than the chip has"
         else:
