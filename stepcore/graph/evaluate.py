@@ -35,8 +35,11 @@ def evaluate(
     held, apply = streams.__getitem__, runtime.apply  # this loop is run for each candidate of a search
     for node in graph.nodes:
         results = apply(node, [*map(held, node.inputs)])
-        for index, result in zip(node.outputs, results, strict=True):
-            streams[index] = result
+        if len(node.outputs) == 1:
+            (streams[node.outputs[0]],) = results
+        else:
+            for index, result in zip(node.outputs, results, strict=True):
+                streams[index] = result
         if observe is not None:
             observe(node, results)
     return streams

@@ -249,6 +249,9 @@ def joint_extents(sources: Sequence[Regular]) -> tuple[int, ...]:
 
 
 def _broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    first = shapes[0]
+    if shapes.count(first) == len(shapes):
+        return tuple(first)
     # Along one axis every extent is the size or 1; a size of 0 counts as the size.
     return tuple(next((extent for extent in column if extent != 1), 1) for column in zip(*shapes, strict=True))
 
@@ -259,6 +262,8 @@ def in_blocks(leaves: Sequence[Tensor], extents: tuple[int, ...], bytes_each: in
     ``compute`` gets the leaves cut along these axes (compressed axes stay as they are) and returns tensors that
     begin with the same axes, cut alike or of length 1. ``bytes_each`` is its working set per position.
     """
+    if prod(extents) * max(bytes_each, 1) <= POLICY.chunk:  # as most are
+        return list(compute(leaves))
     pieces = list(blocks(extents, bytes_each, _chunk(leaves, len(extents))))
     if len(pieces) == 1:
         return list(compute(leaves))

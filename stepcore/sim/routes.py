@@ -75,9 +75,10 @@ def _states(unit: FnUnit, branches: Sequence[TensorData], routes: Routes, rank: 
     used = [(b, index) for b, index in zip(branches, routes.indices, strict=True) if index.shape[0]]
     extents = _common_extents([branch for branch, _ in used], rank)
     states = [filled(t, (routes.positions, *extents, *t.shape[rank:])) for t in start]
+    disjoint = routes.disjoint
     for branch, index in used:
         count = index.shape[0]
-        before = start if routes.disjoint else [t.index_select(0, index) for t in states]
+        before = start if disjoint else [t.index_select(0, index) for t in states]
         after = unit.fn.call((before, list(branch.components)), rank)
         for state, value in zip(states, after, strict=True):
             state.index_copy_(0, index, value.expand(count, *extents, *value.shape[rank:]))

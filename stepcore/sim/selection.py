@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 
@@ -18,7 +17,7 @@ class Routes:
         self.positions: int = bits.shape[0]
         # Rows of (branch, position), by branch: one search for all branches.
         found = bits.t().nonzero()
-        self.indices: list[Tensor] = list(torch.split(found[:, 1], bits.sum(0).tolist()))
+        self.indices: list[Tensor] = list(found[:, 1].split_with_sizes(bits.sum(0).tolist()))
         self._bits = bits
         self._set: int = found.shape[0]
         self._nowhere: Tensor | None = None

@@ -65,11 +65,11 @@ class CompiledFn(RecordedBody):
         arguments = [tensor for group in args for tensor in group]
         if plan is None:
             return self._first_call(arguments, batch)
-        shapes = [tensor.shape for tensor in arguments]
-        if shapes != plan.shapes:
+        shapes = tuple([tensor.shape for tensor in arguments])
+        if shapes not in plan.shapes:
             self._check_shapes(arguments, batch)
             self._guard(arguments, batch, plan.peak)
-            plan.shapes = shapes
+            plan.remember(shapes)
         registers = plan.template.copy()
         registers[: len(arguments)] = arguments
         try:

@@ -67,6 +67,14 @@ def contract(a: Tensor, b: Tensor, dims: tuple[int, ...]) -> Tensor:
     return result.reshape(plan.out)
 
 
+@lru_cache(maxsize=4096)
+def _kept(left: tuple[int, ...], right: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of ``(left * right).sum(dims)``."""
+    full = common_shape((left, right))
+    summed = {d % len(full) for d in dims}
+    return tuple(size for i, size in enumerate(full) if i not in summed)
+
+
 @dataclass(slots=True)
 class Product:
     """A contraction that is not carried out yet: ``sum(left * right)`` over the element dimensions ``dims``.
@@ -97,9 +105,7 @@ class LazyProduct:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the values: batch dimensions (1 where the same along one), then the element."""
-        full = common_shape((self.left.shape, self.right.shape))
-        summed = {d % len(full) for d in self.dims}
-        return tuple(size for i, size in enumerate(full) if i not in summed)
+        return _kept(self.left.shape, self.right.shape, self.dims)
 
     def materialize(self) -> Tensor:
         """Return the values as one tensor."""

@@ -6,7 +6,8 @@ import ast
 import copy
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -153,20 +154,33 @@ class FnEnv:
             return {}
         return {torch.float32: self.dtype, torch.float64: self.dtype}
 
-    @contextmanager
-    def default_dtype(self) -> Iterator[None]:
+    def default_dtype(self) -> AbstractContextManager[None]:
         """Create tensors without a given type in :attr:`dtype`, and keep the warnings of torch to ourselves."""
-        before = torch.get_default_dtype()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if self.dtype == before:  # setting it takes longer than many an operator
-                yield
-                return
-            torch.set_default_dtype(self.dtype)
-            try:
-                yield
-            finally:
-                torch.set_default_dtype(before)
+        return _DefaultDtype(self.dtype)
+
+
+class _DefaultDtype(AbstractContextManager[None]):
+    """See :meth:`FnEnv.default_dtype`. Each run enters one: a generator would take as long as a small operator."""
+
+    __slots__ = ("_before", "_dtype", "_quiet")
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self._dtype = dtype
+        self._quiet = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        self._quiet.__enter__()
+        warnings.simplefilter("ignore")
+        self._before = torch.get_default_dtype()
+        if self._dtype != self._before:  # setting it takes longer than many an operator
+            torch.set_default_dtype(self._dtype)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._dtype != self._before:
+            torch.set_default_dtype(self._before)
+        self._quiet.__exit__(kind, error, trace)
 
 
 def _tensors(value: Any, depth: int = 4) -> Iterator[Tensor]:

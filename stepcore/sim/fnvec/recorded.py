@@ -18,6 +18,7 @@ from stepcore.sim.fnvec.trace import Tracer
 from stepcore.sim.fnvec.watch import MemoryWatch, is_small
 
 _MAX_RESTARTS = 64
+_MOST_SHAPES = 64
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class Trace:
 class CallPlan:
     """What a call runs: steps on a copy of ``template`` whose first slots are the arguments.
 
-    ``shapes`` are those of the arguments of the last call, which need no second check.
+    ``shapes`` are those of the arguments of earlier calls, which need no second check.
     """
 
     steps: list[TapeStep]
@@ -40,7 +41,13 @@ class CallPlan:
     template: list[Any]
     outputs: list[int]
     peak: int
-    shapes: list[torch.Size] = field(default_factory=list)
+    shapes: set[tuple[torch.Size, ...]] = field(default_factory=set)
+
+    def remember(self, shapes: tuple[torch.Size, ...]) -> None:
+        """Note shapes of arguments that were checked; branches of a Merge and the sizes of a run take turns."""
+        if len(self.shapes) == _MOST_SHAPES:
+            self.shapes.clear()
+        self.shapes.add(shapes)
 
 
 class RecordedBody(Body):

@@ -34,9 +34,12 @@ class _Form:
 
 @dataclass(slots=True)
 class _Folding:
-    """How to compute the operands of the reductions: a plan, and per component a slot or a product."""
+    """How to compute the operands of the reductions: a plan, the slots that its steps read, and per component a slot
+    or a product.
+    """
 
     plan: CallPlan
+    needed: frozenset[int]
     sources: list[Any]
 
 
@@ -83,9 +86,9 @@ class Reduction:
         if folding is None:
             folding = self._folding[batch] = self._fold_plan(batch)
         states = len(self._fn.output_shapes)
-        needed = {slot for step in folding.plan.steps for slot in step.inputs}
         values = [
-            t.materialize() if isinstance(t, LazyProduct) and states + i in needed else t for i, t in enumerate(inputs)
+            t.materialize() if isinstance(t, LazyProduct) and states + i in folding.needed else t
+            for i, t in enumerate(inputs)
         ]
         registers = self._run(folding.plan, values)
         results = []
@@ -123,7 +126,8 @@ class Reduction:
             product = product_of(form.trace, slot) if kind in ("sum", "difference") else None
             sources.append(slot if product is None else product)
             wanted += [slot] if product is None else [product[0], product[1]]
-        return _Folding(self._fn.plan(form.trace, wanted), sources)
+        plan = self._fn.plan(form.trace, wanted)
+        return _Folding(plan, frozenset(slot for step in plan.steps for slot in step.inputs), sources)
 
 
 def _operand(registers: list[Any], source: Any, batch: int) -> Tensor | LazyProduct:

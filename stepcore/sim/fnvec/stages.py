@@ -137,11 +137,10 @@ class Stages:
         components, outputs = stage.components, stage.outputs
         states = [start[component] for component in components]
         kept: list[list[Tensor]] = []
+        variable = (*stage.rows, *components)
         for row in self._rows([registers[slot] for slot in stage.rows], count):
-            for slot, value in zip(stage.rows, row, strict=True):
+            for slot, value in zip(variable, (*row, *states), strict=True):
                 here[slot] = value
-            for component, value in zip(components, states, strict=True):
-                here[component] = value
             for run in runs:
                 run(here)
             states = [here[output] for output in outputs]

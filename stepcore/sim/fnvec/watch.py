@@ -8,7 +8,7 @@ do: tensors of inference mode have none, and some kernels write without counting
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from typing import Final
 
 import torch
@@ -26,10 +26,11 @@ class MemoryWatch:
     ``tensors`` show.
     """
 
-    __slots__ = ("_copied", "_digested")
+    __slots__ = ("_copied", "_digested", "_raw")
 
     def __init__(self, tensors: Iterable[Tensor], watched: Set[int] = frozenset()) -> None:
-        self._copied: list[tuple[Tensor, bytes]] = []
+        self._copied: list[tuple[Callable[[], bytes], bytes]] = []
+        self._raw: list[Tensor] = []  # the memory of what was copied
         self._digested: list[tuple[Tensor, bytes]] = []
         seen: set[int] = set()
         parts: dict[int, list[Tensor]] = {}
@@ -45,7 +46,11 @@ class MemoryWatch:
                 seen.add(address)
                 raw = _bytes(tensor)
                 if is_small(tensor):
-                    self._copied.append((raw, _content(raw)))
+                    # As bytes they are compared at once; `torch.equal` takes them one by one, ten times as long from
+                    # 20 kB on. An array on the memory, made once, keeps it from being resized.
+                    content = raw.numpy().tobytes
+                    self._copied.append((content, content()))
+                    self._raw.append(raw)
                 else:
                     self._digested.append((raw, _digest(raw)))
             for views in parts.values():
@@ -54,15 +59,15 @@ class MemoryWatch:
 
     def intact(self) -> bool:
         """Return whether all of it holds the same bytes as then."""
-        for now, before in self._copied:
-            if _content(now) != before:
+        for content, before in self._copied:
+            if content() != before:
                 return False
         return not self._digested or all(_digest(now) == before for now, before in self._digested)
 
     def restore(self) -> None:
         """Put back what was copied; larger memory has to be drawn again by its owner."""
         with torch.inference_mode():
-            for now, before in self._copied:
+            for now, (_, before) in zip(self._raw, self._copied, strict=True):
                 now.copy_(torch.frombuffer(bytearray(before), dtype=torch.uint8))
 
 
@@ -74,11 +79,6 @@ def is_small(tensor: Tensor) -> bool:
 def _bytes(tensor: Tensor) -> Tensor:
     """Return all memory behind ``tensor``."""
     return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
-
-
-def _content(raw: Tensor) -> bytes:
-    # As bytes they are compared at once; `torch.equal` takes them one by one, ten times as long from 20 kB on.
-    return raw.numpy().tobytes()
 
 
 def _stretch(views: list[Tensor]) -> Tensor:
