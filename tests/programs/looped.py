@@ -8,6 +8,7 @@ from typing import Final
 
 _LINE: Final = re.compile(r"^( +)(\w+(?:, \w+)*) = (step\..*|\w+\.apply\(.*\))$", re.MULTILINE)
 _MOST: Final = 3  # lines of a file that are put under something
+_ENDLESS: Final = 0.01  # of the heads: a loop that no round ends costs the whole budget of steps of its file
 
 
 def under_loops(rng: Random, text: str) -> str:
@@ -35,18 +36,21 @@ def _put(rng: Random, indent: str, names: str, call: str) -> list[str]:
         f"for {read} in {read}:",
         "for k in []:",
         f"if {rng.choice(('True', 'False', 'M > 3', 'M_value > 3', one, 'len(fns) == 2'))}:",
-        "while True:",
     )
+
+    def head() -> str:
+        return "while True:" if rng.random() < _ENDLESS else rng.choice(heads)
+
     match rng.randrange(6):
         case 0:
             lines = [f"{names} = [{call} for k in range({rng.randint(0, 3)})]"]
         case 1:
             lines = [f"rounds = [{call} for {read} in ({read}, {read})]", f"{names} = rounds[{rng.randint(-3, 3)}]"]
         case 2:
-            lines = [rng.choice(heads), f"    {rng.choice(heads)}", f"        {line}"]
+            lines = [head(), f"    {head()}", f"        {line}"]
         case 3:
             last = rng.choice(("break", "continue", f"return {one}", line))
-            lines = [rng.choice(heads), f"    {line}", f"    {last}"]
+            lines = [head(), f"    {line}", f"    {last}"]
         case _:
-            lines = [rng.choice(heads), f"    {line}"]
+            lines = [head(), f"    {line}"]
     return [indent + each for each in lines]
