@@ -123,8 +123,8 @@ def _is_readable(analysis: Analysis, word: Span, trial: str) -> bool:
     if analysis.cut is None or not analysis.blocks:
         return True
     start, text = analysis.blocks[analysis.cut.block_at(word.start)]
-    end = start + len(text) + len(trial) - len(analysis.source.text)
-    return any(_path(statement) is not None for statement in parse_suite(trial[start:end]).body)
+    block = trial[start : start + len(text) + len(trial) - len(analysis.source.text)]
+    return _found(block, parse_suite(block).body) is not None
 
 
 def _trials(text: str, word: Span) -> Iterator[str]:
@@ -208,12 +208,9 @@ def _indent(line: str) -> int:
 
 def _marked(unit: DocumentUnit) -> tuple[Embedded, tuple[ast.AST, ...], Place] | None:
     for code, body, place in _bodies(unit):
-        if MARK not in code.text:
-            continue
-        for statement in body:
-            nodes = _path(statement)
-            if nodes is not None:
-                return code, nodes, _place(unit, nodes) if place == "module" else place
+        nodes = _found(code.text, body)
+        if nodes is not None:
+            return code, nodes, _place(unit, nodes) if place == "module" else place
     return None
 
 
@@ -230,15 +227,32 @@ def _bodies(unit: DocumentUnit) -> Iterator[tuple[Embedded, list[ast.stmt], Plac
             yield decl.body.source, parse_suite(decl.body.source.text).body, "function"
 
 
-def _path(root: ast.AST) -> tuple[ast.AST, ...] | None:
-    """Return the nodes from the marked one out to ``root``."""
+def _found(text: str, body: list[ast.stmt]) -> tuple[ast.AST, ...] | None:
+    """Return the nodes from the marked one of a suite and its text out to its statement."""
+    if MARK not in text:
+        return None
+    source = SourceFile("", text)
+    lines = [source.line_col(found.start())[0] + 1 for found in re.finditer(MARK, text)]
+    return next((nodes for nodes in (_path(statement, lines) for statement in body) if nodes is not None), None)
+
+
+def _path(root: ast.AST, lines: list[int]) -> tuple[ast.AST, ...] | None:
+    """Return the nodes from the marked one out to ``root``; the mark is in one of ``lines``."""
+    if isinstance(root, ast.stmt) and not _holds_any(root, lines):
+        return None  # as nearly all of a block
     if _is_marked(root):
         return (root,)
     for child in ast.iter_child_nodes(root):
-        found = _path(child)
+        found = _path(child, lines)
         if found is not None:
             return (*found, root)
     return None
+
+
+def _holds_any(statement: ast.stmt, lines: list[int]) -> bool:
+    """Return whether a statement, with its decorators, stands in one of ``lines``."""
+    first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
+    return any(first <= line <= (statement.end_lineno or first) for line in lines)
 
 
 def _is_marked(node: ast.AST) -> bool:
