@@ -34,6 +34,9 @@ def swiglu(x, wg, wu, wd):  # stepsmith: x[M, K], wg[K, N], wu[K, N], wd[N, K]
 def attention(q, k, v):  # stepsmith: q[M, K], k[N, K], v[N, K]
     return torch.softmax(q @ k.T / 8.0, -1) @ v
 
+def layer(x, w, b):  # stepsmith: x[B, M, K], w[N, K], b[N]
+    return torch.tanh(F.linear(x, w, b))
+
 def twice(x, w):  # stepsmith: x[M, K], w[K, K]
     return (x @ w) @ w + x
 """
@@ -48,7 +51,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def traced(source: Path, name: str, sizes: dict[str, int]) -> tuple[Target, TracedFunction]:
-    target = find_target(str(source), SOURCE, name)
+    target = find_target(str(source), source.read_text(encoding="utf-8"), name)
     return target, trace(target, completed(target, partly(target, [], sizes)))
 
 
@@ -113,3 +116,23 @@ def test_what_stays_far_from_the_bound_says_which_sizes_would_not(source: Path) 
     assert note.endswith("as tiles hardly divide M=61, K=127, N=251; they divide M=64, K=128, N=256")
     even = job(source, "linear", emit="tiled", dims={"M": 64, "K": 128, "N": 256})
     assert not any("of the bound" in note for note in even["notes"])
+
+
+@pytest.mark.parametrize("rows", [(3, 13), (32, 1), (2, 24)])
+def test_rows_of_batches_are_those_of_one_matrix(source: Path, rows: tuple[int, int]) -> None:
+    sizes = {"B": rows[0], "M": rows[1], "K": 24, "N": 32}
+    target, function = traced(source, "layer", sizes)
+    (program,) = schedules(function, PAPER).programs
+    file = delivered(function, target, program, source.parent, ".step.py")
+    assert not file.fault and sizes in [dict(each) for each in file.verified]
+    if program.least:  # rows are gathered: the program is for one number of them
+        assert program.multiples["B*M"] == program.least["B*M"] == rows[0] * rows[1]
+    else:
+        assert rows[0] % program.multiples.get("B", 1) == rows[1] % program.multiples.get("M", 1) == 0
+
+
+def test_rows_that_differ_between_batches_are_not_merged(source: Path) -> None:
+    text = "def biased(x, p, w):  # stepsmith: x[B, M, K], p[M, K], w[N, K]\n    return F.linear(x + p, w)\n"
+    source.write_text(SOURCE + text, encoding="utf-8")
+    found = job(source, "biased", emit="tiled", dims={"B": 2, "M": 16, "K": 16, "N": 16})
+    assert not found["solved"] and "do not lie in the order of the loops" in found["reason"]

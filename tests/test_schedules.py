@@ -174,6 +174,18 @@ def sorted_rows(x):  # stepsmith: x[M, N]
     return torch.sort(x * 2, -1).values
 
 
+def layers(x, w, b, v):  # stepsmith: x[B, M, K], w[N, K], b[N], v[K, N]
+    return x + F.linear(F.gelu(F.linear(F.layer_norm(x, (x.shape[-1],)), w, b)), v)
+
+
+def contracted(x, y):  # stepsmith: x[B, M, K], y[K, N]
+    return torch.einsum("bij,jk->bik", x, y)
+
+
+def bilinear(x, w, y):  # stepsmith: x[M, K], w[K, N], y[M, N]
+    return torch.einsum("mk,kn,mn->m", x, w, y)
+
+
 def pooled(x, w):  # stepsmith: x[B, K, M, N], w[2*K, K, 3, 3]
     return F.max_pool2d(F.conv2d(x, w, padding=1), 2)
 """
@@ -181,6 +193,7 @@ FAMILIES = (
     "product", "linear", "batched", "swiglu", "attention", "causal", "heads",
     "normed", "softmax", "layer_norm", "rotary", "gelu", "crossed", "distance", "row_sums", "largest", "gated", "leaky",
     "in_columns", "of_rows", "planes", "halves", "convolved", "convolved_rows", "depthwise", "grouped",
+    "layers", "contracted", "bilinear",
 )  # fmt: skip
 PAPER = PRESETS["paper"]
 

@@ -51,6 +51,7 @@ def store(writer: Writer, plan: Scheduled, text: str, lanes: Lanes) -> None:
     Raises:
         NoSchedule: they do not.
     """
+    writer.follows(plan.result, plan.outer)
     order = [label for label, _ in plan.outer]
     counts = [writer.rounds(label, size) for label, size in plan.outer]
     for lane in lanes:

@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.costs import MOST_BURSTS, LoadCost, UnitCost
 from stepagents.schedules.forms import Scheduled, bracketed
-from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart
+from stepagents.schedules.parts import Blocks, NoSchedule, TilePart
 from stepagents.schedules.space import DEPTHS, LEAST_LANES, Schedule, ScheduleForm, SizedFunction, rows_of
 from stepagents.schedules.tile_ops import TileBody, at_products, factors
 from stepagents.schedules.writer import Lanes, ProgramLane, Writer, tuple_text
@@ -45,7 +45,7 @@ class GatheredForm(ScheduleForm):
     def takes(self, function: SizedFunction) -> bool:
         """Whether it has a product of matrices whose rows tiles and lanes hardly divide."""
         dims = function.dims
-        return len(dims) == 2 and bool(function.products) and function.size(rows_of(dims)) % LEAST_LANES != 0
+        return len(dims) == 2 and bool(function.products) and function.size(function.tallest) % LEAST_LANES != 0
 
     def points(self, function: SizedFunction) -> Iterator[Schedule]:
         """Yield lanes of so many rows, products whole or in tiles of the contracted dimension."""
@@ -74,7 +74,7 @@ class GatheredForm(ScheduleForm):
         Raises:
             NoSchedule: it has no product, is no matrix, or its operations do not keep rows apart.
         """
-        if plan.result.labels != ("r", WHOLE):
+        if not plan.result.is_of_rows:
             raise NoSchedule("rows cannot be gathered for a result that is no matrix")
         _Gathered(writer, plan, is_cut=self.cuts).write()
 
@@ -115,9 +115,7 @@ class _Gathered:
         if not any(unit.part.bare for unit in self._units.values()):
             raise NoSchedule("the function has no product of matrices that blocks could be cut from")
         writer = self._writer
-        writer.divide(self._size, self._rows)
-        if self._size.constant is None:
-            writer.least[str(self._size)] = self._rows
+        writer.hold(self._size, self._rows)
         parts = [part for unit in self._units.values() for part in unit.reads]
         for part in dict.fromkeys(part for part in parts if part.node.op == "placeholder"):
             if "r" not in part.labels:
@@ -214,7 +212,7 @@ class _Gathered:
     def _gather(self, part: TilePart) -> None:
         """Write the load of a lane's own rows, which become one tile."""
         writer = self._writer
-        if part.labels != ("r", WHOLE):
+        if not part.is_of_rows:
             raise NoSchedule("a lane cannot gather rows that do not lie one behind the other", part.node)
         columns = writer.blocks.tile(part)[1]
         load = f"tensor={part.node.name}, tile=[1, {columns}], shape=[rows, 1], stride=[1, 0], base=i * TM, dispatch=@"

@@ -62,6 +62,11 @@ class TilePart(Record):
         return opname(self.node) == "arange" and self.labels != (WHOLE,)
 
     @property
+    def is_of_rows(self) -> bool:
+        """Whether its blocks are whole rows, of a matrix or of all dimensions but the last."""
+        return len(self.labels) > 1 and {*self.labels[:-1]} == {"r"} and self.labels[-1] == WHOLE
+
+    @property
     def matrix(self) -> Labels:
         """The labels of rows and columns of its tile."""
         return (WHOLE, WHOLE, *self.labels)[-2:]

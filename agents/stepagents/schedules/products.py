@@ -33,7 +33,7 @@ def contracted(function: SizedFunction, labels: Labels) -> Dim:
         NoSchedule: there is no product.
     """
     body = TileBody(Blocks({}, function.bound), at_products)
-    body.of(TilePart(function.node, labels))
+    body.of(function.part(labels))
     product = next((part for part in body.inputs if part.bare), None)
     if product is None:
         raise NoSchedule("the function has no product of matrices that blocks could be cut from", function.node)

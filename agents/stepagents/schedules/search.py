@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
@@ -15,7 +15,7 @@ from stepagents.schedules.forms import Scheduled, bracketed
 from stepagents.schedules.front import smaller
 from stepagents.schedules.gathered import CutForm, GatheredForm
 from stepagents.schedules.naming import file_names
-from stepagents.schedules.parts import NoSchedule, TilePart
+from stepagents.schedules.parts import NoSchedule, shape_of
 from stepagents.schedules.products import ProductForm
 from stepagents.schedules.programs import Tiled, tiled
 from stepagents.schedules.ranking import Ranking
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _FLUID: Final = 8  # schedules that the fluid engine times
 _EXACT: Final = 2
+_NO_TILES: Final = "no tiles fit the function's sizes"
 _TRIED: Final[tuple[ScheduleForm, ...]] = (  # in this order
     TotalsForm(), ScanForm(), WindowsForm(), ProductForm(), ChainForm(), GatheredForm(), CutForm(), RowsForm(),
 )  # fmt: skip
@@ -72,16 +73,18 @@ def schedules(
 ) -> TiledLowering:
     """Return timed programs for ``traced`` at the sizes that it was asked for; nothing is verified yet."""
     found = TiledLowering()
-    try:
-        function = SizedFunction(traced)
-        points = list(_points(function))
-    except NoSchedule as error:
-        return refused(found, error)
+    sized = cache(lambda is_merged: SizedFunction(traced, is_merged=is_merged))
     ranking: Ranking[Schedule] = Ranking(
-        options.chip, options.capacity, lambda point: _written(function, point, options.chip),
+        options.chip, options.capacity, lambda point: _written(sized(point.is_merged), point, options.chip),
         lambda _point, program: program.costs.cycles(options.chip),
     )  # fmt: skip
-    ranked = ranking.ranked(points)
+    try:
+        ranked = ranking.ranked(_points(sized(False)))
+        if not ranked and (points := _merged_points(traced)):
+            ranking.refused = NoSchedule(_NO_TILES)  # what keeps rows of all dimensions together says more
+            ranked = ranking.ranked(points)
+    except NoSchedule as error:
+        return refused(found, error)
     found.tried = ranking.tried
     if not ranked:
         return refused(found, ranking.reason())
@@ -98,12 +101,12 @@ def schedules(
 
 
 def schedule_points(traced: TracedFunction) -> list[Schedule]:
-    """Return all points of the space of a function, those that cannot be written as well.
+    """Return all points of the space of a function, those that cannot be written as well, those of merged rows last.
 
     Raises:
         NoSchedule: the function has no schedules.
     """
-    return list(_points(SizedFunction(traced)))
+    return [*_points(SizedFunction(traced)), *_merged_points(traced)]
 
 
 def written_point(traced: TracedFunction, options: ScheduleOptions, point: Schedule) -> Tiled:
@@ -112,7 +115,7 @@ def written_point(traced: TracedFunction, options: ScheduleOptions, point: Sched
     Raises:
         NoSchedule: it does not fit the function or its sizes.
     """
-    return _written(SizedFunction(traced), point, options.chip)
+    return _written(SizedFunction(traced, is_merged=point.is_merged), point, options.chip)
 
 
 def refused(found: TiledLowering, error: NoSchedule, what: str = "") -> TiledLowering:
@@ -132,6 +135,17 @@ def _points(function: SizedFunction) -> Iterator[Schedule]:
             yield from form.points(function)
             if form.alone:
                 return
+
+
+def _merged_points(traced: TracedFunction) -> list[Schedule]:
+    """Return the schedules of a function as a matrix whose rows run over all dimensions but the last, if it has more.
+
+    Raises:
+        NoSchedule: it has no single result that tiles compute.
+    """
+    if len(SizedFunction(traced).dims) < 3:
+        return []
+    return [replace(point, is_merged=True) for point in _points(SizedFunction(traced, is_merged=True))]
 
 
 def _written(function: SizedFunction, point: Schedule, chip: Hardware) -> Tiled:
@@ -155,8 +169,8 @@ def _written(function: SizedFunction, point: Schedule, chip: Hardware) -> Tiled:
     writer = Writer(blocks, lanes, taken, names, chip.memory.burst, function.anchor)
     labels = form.labels(function, sizes)
     folded = form.folded(function, point, labels)
-    plan = Scheduled(TilePart(function.node, labels), form.loops(function, labels), memory, folded)
+    plan = Scheduled(function.part(labels), form.loops(function, labels), memory, folded)
     if names:
         writer.lines.append(f"{', '.join(names.values())} = {', '.join(texts.values())}")
     form.write(writer, plan)
-    return tiled(traced, writer, memory, function.dims, point.text, function.bound, chip)
+    return tiled(traced, writer, memory, shape_of(function.node), point.text, function.bound, chip)

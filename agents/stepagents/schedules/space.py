@@ -13,13 +13,13 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepagents.schedules.forms import Scheduled
-from stepagents.schedules.parts import LABELS, WHOLE, Blocks, Labels, NoSchedule, shape_of
+from stepagents.schedules.parts import LABELS, WHOLE, Blocks, Labels, NoSchedule, TilePart, shape_of
 from stepagents.schedules.sizes import divisors
 from stepagents.schedules.tile_ops import PRODUCTS
 from stepagents.schedules.writer import Loops, ProgramLane, Writer
 from stepagents.traced.graph import opname
 from stepcore.records import Record
-from stepcore.sizes.dim import Dim
+from stepcore.sizes.dim import Dim, product
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -34,11 +34,15 @@ TILE_NAMES: Final = {label: names.size for label, names in LABELS.items() if nam
 
 
 class Schedule(Record):
-    """One point of the space: the name of its form, the blocks' sizes by label, and lanes."""
+    """One point of the space: the name of its form, the blocks' sizes by label, and lanes.
+
+    With ``is_merged`` the result's rows run over all dimensions but the last.
+    """
 
     form: str
     blocks: Mapping[str, int]
     lanes: tuple[ProgramLane, ...]
+    is_merged: bool = False
 
     @property
     def text(self) -> str:
@@ -51,13 +55,14 @@ class Schedule(Record):
 class SizedFunction:
     """A function of one result at one choice of sizes: ``node`` is its result, ``dims`` the sizes of that.
 
-    ``anchor`` names a tensor in memory.
+    With ``is_merged`` it is taken as a matrix whose rows run over all dimensions but the last, as those of a linear
+    layer do; ``dims`` are the sizes of that matrix. ``anchor`` names a tensor in memory.
 
     Raises:
         NoSchedule: no form takes such a function.
     """
 
-    def __init__(self, traced: TracedFunction) -> None:
+    def __init__(self, traced: TracedFunction, *, is_merged: bool = False) -> None:
         if len(traced.outputs) != 1:
             raise NoSchedule("a function of several results cannot be tiled")
         self.traced = traced
@@ -66,7 +71,9 @@ class SizedFunction:
         self.node: Node = next(node for node in traced.graph.graph.nodes if node.name == output.node)
         if self.node.op == "placeholder":
             raise NoSchedule("the function computes nothing: its result is an input")
-        self.dims = shape_of(self.node)
+        dims = shape_of(self.node)
+        self.is_merged = is_merged
+        self.dims = (product(dims[:-1]), dims[-1]) if is_merged else dims
         held = next((item for item in traced.inputs if item.kind == "constant"), None)
         if held is not None:
             raise NoSchedule(
@@ -78,6 +85,16 @@ class SizedFunction:
         if anchor is None:
             raise NoSchedule("the function has no tensor of fp32 that could be read in tiles", self.node)
         self.anchor = anchor.name
+
+    def part(self, labels: Labels) -> TilePart:
+        """Return the result's blocks with such labels, one for each of ``dims``."""
+        rows = len(shape_of(self.node)) - 1
+        return TilePart(self.node, (labels[0],) * rows + labels[1:] if self.is_merged else labels)
+
+    @property
+    def tallest(self) -> Dim:
+        """The most rows of a tile of the result: merged rows have as many matrices as memory has."""
+        return rows_of(shape_of(self.node))
 
     @cached_property
     def behind(self) -> tuple[Node, ...]:

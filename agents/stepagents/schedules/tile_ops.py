@@ -39,7 +39,6 @@ REDUCED: Final = {name: f"torch.{name}({{0}}, {{1}}, keepdim=True)" for name in 
 _EXTREMES: Final = {"max": "amax", "min": "amin"}
 _ALONG: Final = {"cumsum": "torch.cumsum({0}, {1})", "flip": "torch.flip({0}, [{1}])"}
 _ACTIVATIONS: Final = {"elu": "1.0", "leaky_relu": "0.01"}  # and the parameter where none is written
-_SAME: Final = frozenset({"clone", "alias", "detach", "contiguous"})
 _SOFTMAX: Final = {"_softmax": "torch.softmax", "_log_softmax": "torch.log_softmax"}
 _CASTS: Final = {"fp32": "float", "int64": "long", "bool": "bool"}
 _FILLED: Final = frozenset({"scalar_tensor", "full"})
@@ -148,10 +147,6 @@ def _clamp(body: TileText, part: TilePart) -> str:
             number = _operand(body, part, place) if hasattr(limit, "op") else scalar_argument(part.node, (place,))
             text = f"torch.clamp({text}, {function}={number})"
     return text
-
-
-def _same(body: TileText, part: TilePart) -> str:
-    return _operand(body, part, 0)
 
 
 def _copied(body: TileText, part: TilePart) -> str:
@@ -319,7 +314,7 @@ def _elements(body: TileText, part: TilePart) -> int:
 
 PRODUCTS: Final = frozenset({"mm", "bmm", "addmm"})
 _HANDLERS: Final[dict[str, Callable[[TileText, TilePart], str]]] = {
-    **dict.fromkeys(ELEMENTWISE, _pointwise), **dict.fromkeys(_SAME, _same), **dict.fromkeys(_SOFTMAX, _soft),
+    **dict.fromkeys(ELEMENTWISE, _pointwise), **dict.fromkeys(_SOFTMAX, _soft),
     **dict.fromkeys(REDUCED, _reduced), **dict.fromkeys(PRODUCTS, _product), **VIEWS,
     **dict.fromkeys(_ACTIVATIONS, _activation), **dict.fromkeys(_ALONG, _along),
     "linalg_vector_norm": _norm, "var": _variance,

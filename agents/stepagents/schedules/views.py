@@ -5,10 +5,12 @@ All tiles are matrices, so dimensions are counted from the last one; outer dimen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.schedules.bodies import TileText
+from stepagents.schedules.indices import VIEWS as LOOKS
+from stepagents.schedules.indices import Index, behind, whole_index
 from stepagents.schedules.parts import WHOLE, NoSchedule, TilePart, shape_of
 from stepagents.traced.graph import opname, size_argument, size_text
 from stepcore.sizes.dim import Dim
@@ -16,7 +18,8 @@ from stepcore.sizes.dim import Dim
 if TYPE_CHECKING:
     from torch.fx import Node
 
-_VIEWS: Final = frozenset({"view", "reshape"})
+_PLACE: Final = "@"  # between the label of a dimension and its number
+_RESHAPED: Final = "a view that changes the shape of its tiles has no form over tiles yet"
 
 
 def from_end(node: Node, dim: int, rank: int) -> int:
@@ -61,32 +64,6 @@ def _gathered(body: TileText, part: TilePart) -> str:
         raise NoSchedule("an index cannot pick from a dimension that is cut into tiles", part.node)
     body.count(part, 1)
     return f"torch.gather({body.argument(given, part.labels)}, {place + 2}, {body.argument(index, part.labels)})"
-
-
-def _squeezed(body: TileText, part: TilePart) -> str:
-    given: Any = part.node.args[0]
-    dims: Any = part.node.args[1]
-    rank = len(shape_of(given))
-    places = sorted(dim % rank for dim in ([dims] if isinstance(dims, int) else dims))
-    labels = list(part.labels)
-    for place in places:
-        labels.insert(place, WHOLE)
-    text = body.argument(given, tuple(labels))
-    if not any(place >= rank - 2 for place in places) or (rank == 2 and places == [0]):
-        return text
-    if rank == 2 and places == [1]:
-        return f"{text}.reshape(1, -1)"
-    raise NoSchedule("a view that changes the shape of its tiles has no form over tiles yet", part.node)
-
-
-def _selected(body: TileText, part: TilePart) -> str:
-    arguments: Any = part.node.args
-    given, dim, _ = arguments
-    dims = shape_of(given)
-    place = int(dim) % len(dims)
-    if dims[place] != 1:
-        raise NoSchedule("an index that takes one of several along a dimension has no form over tiles yet", part.node)
-    return body.argument(given, (*part.labels[:place], WHOLE, *part.labels[place:]))
 
 
 def split(body: TileText, part: TilePart, whole: Node, index: int) -> str:
@@ -135,58 +112,81 @@ def _joined(body: TileText, part: TilePart) -> str:
     return f"torch.cat([{', '.join(texts)}], {dim + 2})"
 
 
-def _unsqueezed(body: TileText, part: TilePart) -> str:
-    given: Any = part.node.args[0]
-    rank = len(part.labels)
-    dim = integer(part.node, 1)
-    dim = dim - rank if dim >= 0 else dim
-    labels = tuple(label for place, label in enumerate(part.labels) if place != rank + dim)
-    text = body.argument(given, labels)
-    if dim == -1:
-        if rank > 2 and shape_of(given)[-2] != 1:
-            raise NoSchedule("a block of this tensor would have more than the two dimensions of a tile", part.node)
-        return f"{text}.reshape(-1, 1)"
-    if dim == -2 and rank > 2 and labels[-2] == WHOLE and shape_of(given)[-2] != 1:
-        raise NoSchedule("a block of this tensor would have more than the two dimensions of a tile", part.node)
-    return text
-
-
 def _viewed(body: TileText, part: TilePart) -> str:
-    given: Any = part.node.args[0]
-    dims, out = shape_of(given), shape_of(part.node)
-    if dims == out:
-        return body.argument(given, part.labels)
-    if opname(given) in _VIEWS and shape_of(given.args[0]) == out:  # there and back
-        return body.argument(given.args[0], part.labels)
-    same = 0
-    while same < min(len(dims), len(out), 2) and dims[-1 - same] == out[-1 - same]:
-        same += 1
-    rest = part.labels[: len(out) - same]
-    if same == 2 and len(set(rest)) == 1 and rest[0] != WHOLE:
-        return body.argument(given, (rest[0],) * (len(dims) - 2) + part.labels[-2:])
-    outer = [label for size, label in zip(out, rest, strict=False) if size != 1]
-    if same == 2 and [size for size in dims[:-2] if size != 1] == [size for size in out[:-2] if size != 1]:
-        labels = tuple(WHOLE if size == 1 else outer.pop(0) for size in dims[:-2])
-        return body.argument(given, (*labels, *part.labels[-2:]))
-    raise NoSchedule("a view that changes the shape of its tiles has no form over tiles yet", part.node)
-
-
-def _transposed(body: TileText, part: TilePart) -> str:
-    given: Any = part.node.args[0]
-    order: Any = part.node.args[1]
-    rank = len(order)
-    places = [place % rank for place in order]
-    labels = [WHOLE] * rank
-    for place, source in enumerate(places):
-        labels[source] = part.labels[place]
-    if places == list(range(rank)):
-        return body.argument(given, tuple(labels))
-    if places != [*range(rank - 2), rank - 1, rank - 2]:
+    """Return what views show: blocks of what they look at, whose elements are those of the part in their order."""
+    node, at = part.node, tuple(_named(part))
+    while opname(node) in _LOOKED_THROUGH:
+        node, at = behind(node, at, splits=True)
+    labels = tuple(_label(part, index) for index in at)
+    given = TilePart(node, labels)
+    if len(labels) > 1 and labels[-1] == labels[-2] != WHOLE:
+        raise NoSchedule(_RESHAPED, part.node)
+    text = body.of(given)
+    columns = [body.blocks.tile(each)[1] for each in (given, part)][1]
+    sides = [_sides(body, each, pieces) for each, pieces in ((part, _named(part)), (given, at))]
+    shown, seen = ([_apart(side, at) for side in pair] for pair in sides)
+    known = {*seen[0], *seen[1]}
+    if not {*shown[0], *shown[1]} <= known:
+        raise NoSchedule("a view that repeats a tile has no form over tiles yet", part.node)
+    if shown == seen:
+        return text
+    if shown == [seen[1], seen[0]] and all(shown):
+        return f"{text}.T"
+    if [*shown[0], *shown[1]] != [*seen[0], *seen[1]]:
         raise NoSchedule("dimensions that no tile has cannot be exchanged in tiles", part.node)
-    return f"{body.argument(given, tuple(labels))}.T"
+    if not shown[0]:
+        return f"{text}.reshape(1, -1)"
+    return f"{text}.reshape(-1, {size_text(columns)})"
 
 
+def _named(part: TilePart) -> list[Index]:
+    """Return an index for each dimension of a part, named by its label and its place."""
+    sizes = zip(part.labels, shape_of(part.node), strict=True)
+    return [whole_index(f"{label}{_PLACE}{place}", size) for place, (label, size) in enumerate(sizes)]
+
+
+def _label(part: TilePart, index: Index) -> str:
+    """Return the label of a dimension with such an index.
+
+    Raises:
+        NoSchedule: it has several, or a single place of it is wanted.
+    """
+    if any(isinstance(atom.name, int) for atom in index):
+        raise NoSchedule("an index that takes one of several along a dimension has no form over tiles yet", part.node)
+    found = {str(atom.name).partition(_PLACE)[0] for atom in index} or {WHOLE}
+    if len(found) > 1:
+        raise NoSchedule(_RESHAPED, part.node)
+    return found.pop()
+
+
+def _sides(body: TileText, part: TilePart, at: Sequence[Index]) -> tuple[list[str], list[str]]:
+    """Return what runs over the rows of a part's tile, and what over its columns: labels, and names of whole indices.
+
+    A label whose blocks are of 1 does not show.
+    """
+    labels = (WHOLE, WHOLE, *part.labels)
+    indices: list[Index] = [(), (), *at]
+    names: list[list[str]] = [[], []]
+    for place, (label, index) in enumerate(zip(labels, indices, strict=True)):
+        side = names[place == len(labels) - 1]
+        if label == WHOLE:
+            side += [str(atom.name) for atom in index]
+        elif index and body.blocks.sizes.get(label, Dim.of(1)) != 1 and label not in side:
+            side.append(label)
+    return names[0], names[1]
+
+
+def _apart(names: Sequence[str], at: Sequence[Index]) -> list[str]:
+    """Return names of whole indices as those of the pieces that a view has split them into."""
+    known = [str(atom.name) for index in at for atom in index]
+    found: list[str] = []
+    for name in names:
+        found += sorted(each for each in known if each.startswith(f"{name}/")) or [name]
+    return found
+
+
+_LOOKED_THROUGH: Final = LOOKS - {"_to_copy"}  # which changes the type
 VIEWS: Final[dict[str, Callable[[TileText, TilePart], str]]] = {
-    "slice": _slice, "cat": _joined, "unsqueeze": _unsqueezed, "view": _viewed, "reshape": _viewed, "expand": _viewed,
-    "arange": _positions, "gather": _gathered, "squeeze": _squeezed, "select": _selected, "permute": _transposed,
+    **dict.fromkeys(_LOOKED_THROUGH, _viewed),
+    "slice": _slice, "cat": _joined, "arange": _positions, "gather": _gathered,
 }  # fmt: skip

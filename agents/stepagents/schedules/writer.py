@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from math import lcm, prod
+from math import gcd, lcm, prod
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepagents.lower.functions import fresh_name
@@ -21,7 +21,7 @@ from stepagents.schedules.tile_ops import TileBody
 from stepagents.traced.graph import size_text
 from stepcore.fn.decl import FnDecl
 from stepcore.records import Record
-from stepcore.sizes.dim import Dim
+from stepcore.sizes.dim import Dim, product
 from stepcore.types import DTYPE_BYTES, Element, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
@@ -121,9 +121,7 @@ class Writer:
             step *= self.blocks.sizes[label].bind(self.blocks.bound)
         size = node_dim.bind(self.blocks.bound)
         if self.is_uneven(label, size):
-            if node_dim.constant is None:
-                self.least[str(node_dim)] = size
-            self.divide(node_dim, size)
+            self.hold(node_dim, size)
             return -(-size // step)
         if size % step:
             raise NoSchedule(f"{step} does not divide {node_dim} = {size}")
@@ -139,10 +137,20 @@ class Writer:
         return size % block == 0 and blocks % lanes != 0 and -(-blocks // lanes) * (lanes - 1) < blocks
 
     def divide(self, size: Dim, step: int) -> None:
-        """Note that ``step`` must divide a size."""
+        """Note that ``step`` must divide a size; where that is a product, its factors share the step if they can."""
+        if size.constant is not None:
+            return
+        shares, rest = {}, step
+        for symbol in sorted(size.symbols()) if len(size.terms) == 1 and size.is_integral else ():
+            shares[symbol] = gcd(rest, self.blocks.bound[symbol])
+            rest //= shares[symbol]
+        for text, each in shares.items() if shares and rest == 1 else ((str(size), step),):
+            self.divisors[text] = lcm(self.divisors.get(text, 1), each)
+
+    def hold(self, size: Dim, number: int) -> None:
+        """Note that the program is for one value of a size."""
         if size.constant is None:
-            text = str(size)
-            self.divisors[text] = lcm(self.divisors.get(text, 1), step)
+            self.least[str(size)] = self.divisors[str(size)] = number
 
     def _lane_count(self, label: str) -> int:
         return self.lanes[label].count if label in self.lanes else 1
@@ -199,16 +207,13 @@ class Writer:
         Raises:
             NoSchedule: its tiles are not in an order that a load can follow.
         """
+        self.follows(part, loops)
         if part.is_position:
             return self.counted(part.labels[0], loops, readers, uses)
         uneven = {label for label, size in loops if self.is_uneven(label, size.bind(self.blocks.bound))}
         own = tuple(lane for lane in self._live(readers) if lane.label in part.labels or lane.label in uneven)
         shared = tuple(lane for lane in self._live(readers) if lane not in own)
         strides = {label: self.stride(part, label) for label, _ in loops}
-        for label, size in loops:
-            covered = [dim for dim, own in zip(self.blocks.dims(part.node), part.labels, strict=True) if own == label]
-            if covered and prod(covered, start=Dim.of(1)).bind(self.blocks.bound) != size.bind(self.blocks.bound):
-                raise NoSchedule(_OTHER_ORDER, part.node)
         shape = [self._own_count(label, size) for label, size in loops]
         rows, columns = self.blocks.tile(part)
         tile = ", ".join(self._tile_text(size, label) for size, label in zip((rows, columns), part.matrix, strict=True))
@@ -224,6 +229,25 @@ class Writer:
         calls = self.rounds_of(loops)
         self.costs.loads.append(LoadCost(lane_count(own), calls, self.bursts(part)))
         return self.shared(text, f"{part.node.name}_tiles", own, shared, uses)
+
+    def follows(self, part: TilePart, loops: Loops) -> None:
+        """Note that tiles divide what rows of tiles run over besides, where they run over several dimensions.
+
+        Raises:
+            NoSchedule: they do not, or the part does not have all of a dimension that a loop runs over.
+        """
+        dims = self.blocks.dims(part.node)
+        for label, size in loops:
+            covered = [dim for dim, own in zip(dims, part.labels, strict=True) if own == label]
+            if covered and product(covered).bind(self.blocks.bound) != size.bind(self.blocks.bound):
+                raise NoSchedule(_OTHER_ORDER, part.node)
+            block = self.blocks.sizes[label].constant
+            if len(covered) < 2 or block in (None, 1):
+                continue
+            own = covered[-1].bind(self.blocks.bound)
+            if own % block:
+                raise NoSchedule(f"{block} does not divide {covered[-1]} = {own}, which rows run over besides")
+            self.divide(covered[-1], block)
 
     def _own_count(self, label: str, size: Dim) -> str:
         """Return how many blocks the lane at hand has: the last one may have fewer."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from stepagents.schedules.indices import IndexedValue
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart
-from stepagents.schedules.routed.indices import IndexedValue
 from stepagents.schedules.routed.mixture import ExpertTerm, Mixture
 from stepagents.schedules.routed.router import RowFunction
 from stepagents.schedules.tile_ops import TileBody, at_products

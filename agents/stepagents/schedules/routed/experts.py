@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.bodies import ATOM, returning
+from stepagents.schedules.indices import Atom, Index, IndexedValue, aligned, resolved
 from stepagents.schedules.parts import NoSchedule, shape_of
-from stepagents.schedules.routed.indices import Atom, Index, IndexedValue, aligned, resolved
 from stepagents.schedules.routed.mixture import ExpertTerm, Mixture, expert_of_row, looked_up, needed_for
 from stepagents.schedules.tile_ops import ELEMENTWISE, PRODUCTS, pointwise
 from stepagents.traced.graph import opname, scalar_argument

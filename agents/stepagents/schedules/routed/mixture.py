@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Final
 
+from stepagents.schedules.indices import VIEWS, Atom, Index, IndexedValue, aligned, resolved, whole_index
 from stepagents.schedules.parts import NoSchedule, shape_of
-from stepagents.schedules.routed.indices import VIEWS, Atom, Index, IndexedValue, aligned, resolved, whole_index
 from stepagents.schedules.tile_ops import ELEMENTWISE, PRODUCTS
 from stepagents.traced.graph import FIXED, opname
 from stepcore.records import Record

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING
 
+from stepagents.schedules.indices import IndexedValue, whole_index
 from stepagents.schedules.parts import NoSchedule, shape_of
 from stepagents.schedules.routed.added import residual_of
 from stepagents.schedules.routed.experts import Expert, ExpertBlock, ExpertTensor, experts_of, rows_block
-from stepagents.schedules.routed.indices import IndexedValue, whole_index
 from stepagents.schedules.routed.mixture import Mixture, mixture_of
 from stepagents.schedules.routed.router import Router, RowFunction, router_of
 from stepcore.records import Record

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from stepagents.schedules.indices import Atom, IndexedValue
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
-from stepagents.schedules.routed.indices import Atom, IndexedValue
 from stepagents.schedules.routed.mixture import ExpertTerm, Mixture, Share
 from stepagents.schedules.tile_ops import TileBody, at_products
 from stepagents.traced.graph import opname

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.bodies import declared
+from stepagents.schedules.indices import IndexedValue
 from stepagents.schedules.naming import file_names, kept_apart, line_comment, own_name
 from stepagents.schedules.parts import WHOLE, Blocks, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, program_spec
 from stepagents.schedules.routed.costs import MixtureCosts, scored_at_once
 from stepagents.schedules.routed.experts import FOLDED, ExpertBlock, down_tile, product, tile_of
-from stepagents.schedules.routed.indices import IndexedValue
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.schedules.writer import tuple_text

@@ -58,35 +58,42 @@ def resolved(node: Node, at: Sequence[Index]) -> IndexedValue:
         NoSchedule: a view splits what another index runs over.
     """
     at = tuple(at)
-    while True:
-        name, arguments = opname(node), _arguments(node)
-        if name in _SAME:
-            if name == "_to_copy" and not _keeps_values(node):
-                return IndexedValue(node, at)
-        elif name == "expand":
-            at = aligned(node, at, arguments[0])
-        elif name == "permute":
-            order = [place % len(at) for place in arguments[1]]
-            turned: list[Index] = [()] * len(at)
-            for place, source in enumerate(order):
-                turned[source] = at[place]
-            at = tuple(turned)
-        elif name == "unsqueeze":
-            place = arguments[1] % len(at)
-            at = at[:place] + at[place + 1 :]
-        elif name == "squeeze":
-            at = _inserted(at, [(place, ()) for place in _dims(arguments[1], len(shape_of(arguments[0])))])
-        elif name == "select":
-            dims = shape_of(arguments[0])
-            place = arguments[1] % len(dims)
-            size = dims[place]
-            number = arguments[2] if arguments[2] >= 0 or size.constant is None else arguments[2] + size.constant
-            at = _inserted(at, [(place, () if size == 1 else (Atom(number, size),))])
-        elif name in _DEALT:
-            at = _dealt(node, at, shape_of(arguments[0]))
-        else:
-            return IndexedValue(node, at)
-        node = arguments[0]
+    while opname(node) in VIEWS and (opname(node) != "_to_copy" or _keeps_values(node)):
+        node, at = behind(node, at)
+    return IndexedValue(node, at)
+
+
+def behind(node: Node, at: tuple[Index, ...], *, splits: bool = False) -> tuple[Node, tuple[Index, ...]]:
+    """Return what one of ``VIEWS`` looks at, and the indices there.
+
+    With ``splits`` an index that is one in the view may be several there: its pieces are named by it, in their order.
+
+    Raises:
+        NoSchedule: the view splits what another index runs over.
+    """
+    name, arguments = opname(node), _arguments(node)
+    if name == "expand":
+        at = aligned(node, at, arguments[0])
+    elif name == "permute":
+        order = [place % len(at) for place in arguments[1]]
+        turned: list[Index] = [()] * len(at)
+        for place, source in enumerate(order):
+            turned[source] = at[place]
+        at = tuple(turned)
+    elif name == "unsqueeze":
+        place = arguments[1] % len(at)
+        at = at[:place] + at[place + 1 :]
+    elif name == "squeeze":
+        at = _inserted(at, [(place, ()) for place in _dims(arguments[1], len(shape_of(arguments[0])))])
+    elif name == "select":
+        dims = shape_of(arguments[0])
+        place = arguments[1] % len(dims)
+        size = dims[place]
+        number = arguments[2] if arguments[2] >= 0 or size.constant is None else arguments[2] + size.constant
+        at = _inserted(at, [(place, () if size == 1 else (Atom(number, size),))])
+    elif name in _DEALT:
+        at = _dealt(node, at, shape_of(arguments[0]), splits=splits)
+    return arguments[0], at
 
 
 def aligned(node: Node, at: Sequence[Index], given: Node) -> tuple[Index, ...]:
@@ -118,16 +125,28 @@ def _keeps_values(node: Node) -> bool:
     return before == after or (after in ("torch.float32", "torch.int64") and before in ("torch.bool", "torch.int64"))
 
 
-def _dealt(node: Node, at: tuple[Index, ...], dims: tuple[Dim, ...]) -> tuple[Index, ...]:
+def _dealt(node: Node, at: tuple[Index, ...], dims: tuple[Dim, ...], *, splits: bool) -> tuple[Index, ...]:
     atoms = list(chain.from_iterable(at))
     found: list[Index] = []
     for size in dims:
         taken: list[Atom] = []
-        while prod((each.size for each in taken), start=Dim.of(1)) != size:
+        while (known := prod((each.size for each in taken), start=Dim.of(1))) != size:
             if not atoms:
                 raise NoSchedule("it splits a dimension that is one in what follows", node)
-            taken.append(atoms.pop(0))
+            atom = atoms.pop(0)
+            if splits and (pieces := _pieces(atom, size // known)) is not None:
+                atom, rest = pieces
+                atoms.insert(0, rest)
+            taken.append(atom)
         found.append(tuple(taken))
     if atoms:
         raise NoSchedule("it splits a dimension that is one in what follows", node)
     return tuple(found)
+
+
+def _pieces(atom: Atom, size: Dim) -> tuple[Atom, Atom] | None:
+    """Return an index as two, the first of which runs over ``size``; None where that is all of it or no part."""
+    rest = atom.size // size
+    if rest in (0, 1) or rest * size != atom.size:
+        return None
+    return Atom(f"{atom.name}/0", size), Atom(f"{atom.name}/1", rest)
