@@ -20,7 +20,7 @@ from itertools import chain
 from typing import Any, Final
 
 from stepcore.timing import units as inner
-from stepcore.timing.linear import UNBOUNDED, Horizon, NotLinear, Number, grown, linear, sum_of
+from stepcore.timing.linear import UNBOUNDED, Horizon, NotLinear, grown, linear, sum_of
 from stepcore.timing.memory import Memory
 from stepcore.timing.rows import Rows
 
@@ -54,7 +54,8 @@ def moves_on(first: Moment, second: Moment, third: Moment) -> bool:
 class DriftingPeriod:
     """One period as linear numbers: its end, and what it adds to the sums of the run.
 
-    ``times`` is how many periods from the present state on are like it; ``steps`` what finding out took.
+    ``times`` is how many periods from the present state on are like it; ``steps`` what finding out took. ``beside`` is
+    another state of the memory, which has to answer as ``memory`` does.
     """
 
     now: Moment
@@ -64,7 +65,7 @@ class DriftingPeriod:
     memory: Memory
     horizon: Horizon = field(default_factory=Horizon)
     steps: int = 0
-    answers: list[tuple[int, Number]] = field(default_factory=list)  # of memory: unit, cycle
+    beside: Memory | None = None
 
     @classmethod
     def begin(cls, rows: Rows, memory: Memory, before: Moment, now: Moment) -> DriftingPeriod:
@@ -121,22 +122,30 @@ class DriftingPeriod:
                 return False
             if result >= 0:
                 for request in rows.requests():
-                    memory.ask(*request)
+                    for each in self._memories():
+                        each.ask(*request)
                 if not memory.pending:
                     return False
             if rows.put == aim and _shape(rows, memory) == self.now.shape:
                 return True
             if any(put > most for put, most in zip(rows.put, aim, strict=True)):
                 return False
-            if result >= 0:
-                self._answer()
+            if result >= 0 and not self._answer():
+                return False
 
-    def _answer(self) -> None:
-        for tile in self.memory.advance():
+    def _memories(self) -> list[Memory]:
+        return [self.memory] if self.beside is None else [self.memory, self.beside]
+
+    def _answer(self) -> bool:
+        """Let memory move on by a window; return whether what stands beside it answered alike."""
+        answers = []
+        for memory in self._memories():
+            answers.append(memory.advance())
+            self.steps -= memory.work
+            memory.work = 0
+        for tile in answers[0]:
             self.rows.wake(tile.unit, tile.answer)
-            self.answers.append((tile.unit, tile.answer))
-        self.steps -= self.memory.work
-        self.memory.work = 0
+        return answers[0] == answers[-1]
 
     def _comes_round(self) -> bool:
         ends = _times(self.rows, self.memory)

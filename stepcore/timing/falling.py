@@ -2,11 +2,11 @@
 
 Let ``F`` be the times at which channels take their next bursts, relative to the start of a period, all else being as it
 was one period ago, and none of them later. Answers, and the ``F`` after a period, grow with ``F``. So a period is run
-twice: with the ``F`` of one period ago, and with a lower one, in which each channel that fell is free from the start.
-If both have the same answers, those to what is under way so far included, and the lower one leaves no channel
-sooner than it began, then all between them have the same answers and stay between them: by induction every further
-period is like this one. What a channel comes to in a period is ``max(F + g, c)`` with constants of its own, of
-which ``c`` is what it comes to from the start.
+with two memories: with the ``F`` of one period ago, and with a lower one, in which each channel that fell is free from
+the start; the first answer in which they differ ends it. If all answers are the same, those to what is under way so
+far included, and the lower one leaves no channel sooner than it began, then all between them have the same answers and
+stay between them: by induction every further period is like this one. What a channel comes to in a period is
+``max(F + g, c)`` with constants of its own, of which ``c`` is what it comes to from the start.
 """
 
 from __future__ import annotations
@@ -48,18 +48,15 @@ def falling(
     tokens that were put into each FIFO in that period. ``limit`` are steps.
     """
     before, now = free
-    base, moment = memory.next_cycle, moment_of(rows, memory)
+    base = memory.next_cycle
     low = [new if new == old else 1 for old, new in zip(before, now, strict=True)]
-    high_period, low_period = (DriftingPeriod.plain(rows, memory, moment, passed) for _ in range(2))
-    for period, start in ((high_period, before), (low_period, low)):
-        period.memory.set_free(base, start)
+    period = DriftingPeriod.plain(rows, memory, moment_of(rows, memory), passed)
+    period.beside = period.memory.frozen()
+    period.memory.set_free(base, before)
+    period.beside.set_free(base, low)
     found = None
-    if high_period.runs(limit) and low_period.runs(limit) and _is_alike(high_period, low_period):
-        high, least = (each.memory.free_from(each.memory.next_cycle) for each in (high_period, low_period))
+    if period.runs(limit) and period.memory.pending == period.beside.pending:
+        high, least = (each.free_from(each.next_cycle) for each in (period.memory, period.beside))
         if high == now and all(end >= start for start, end in zip(low, least, strict=True)):
             found = Falling(before, now, least)
-    return found, high_period.steps + low_period.steps
-
-
-def _is_alike(period: DriftingPeriod, other: DriftingPeriod) -> bool:
-    return period.answers == other.answers and period.memory.pending == other.memory.pending
+    return found, period.steps

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Final
 
 from stepcore.timing.hardware import Hardware
-from stepcore.timing.windows import MOST_SPOTS, place_window, spots
+from stepcore.timing.windows import MOST_SPOTS, spots, windows_of
 
 _AT_ONCE: Final = 12  # bursts from which on a window is cheaper than one burst after the other
 _IN_TURN: Final = 1 << 16  # bursts that are placed one after the other in one go, where windows do not come round
@@ -44,11 +44,18 @@ class Memory:
     work: int = 0  # of this module: bursts that were placed one after the other, channels of windows
     held: int = 0  # `outstanding`, where it counts: 0 where bursts follow each other more slowly anyhow
     recent: list[list[int]] = field(default_factory=list)  # by channel: the last starts, where `outstanding` counts
+    channels: int = field(init=False)  # what follows is of the chip: looked up with each window
+    interval: int = field(init=False)
+    latest: int = field(init=False)  # cycles from the start of a burst to its answer
+    usual: int = field(init=False)  # bursts a cycle of a port
+    triangular: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.free = [0] * self.hardware.memory.channels
-        self.recent = [[] for _ in self.free]
         memory = self.hardware.memory
+        self.channels, self.interval, self.latest = memory.channels, memory.interval, memory.answer
+        self.usual, self.triangular = memory.dispatch, memory.interleave == "triangular"
+        self.free = [0] * memory.channels
+        self.recent = [[] for _ in self.free]
         self.held = memory.outstanding if memory.outstanding * memory.interval < memory.answer else 0
 
     def frozen(self) -> Memory:
@@ -72,12 +79,13 @@ class Memory:
         start, end, active = self._dispatching(until)
         length, rates = -1, []
         for tile in active:
-            rate = self.rate(tile.port)
-            if tile.bursts < rate:
-                rate, length = tile.bursts, 1
+            rate, bursts = self.rate(tile.port), tile.bursts
+            if bursts < rate:
+                rate, length = bursts, 1
             elif length != 1:
-                rounds = tile.bursts // rate
-                length = rounds if length < 0 or rounds < length else length
+                rounds = bursts // rate
+                if length < 0 or rounds < length:
+                    length = rounds
             rates.append(rate)
         if end is not None and length != 1 and end - start < length:
             length = end - start
@@ -94,9 +102,9 @@ class Memory:
                 self._cycle(start + cycle, active, rates)
         done = []
         for tile, rate in zip(active, rates, strict=True):
-            tile.bursts -= rate * length
+            tile.bursts = left = tile.bursts - rate * length
             tile.cycle = start + length
-            if not tile.bursts:
+            if not left:
                 done.append(tile)
         if done:
             self.pending = [tile for tile in self.pending if tile.bursts]
@@ -104,15 +112,18 @@ class Memory:
 
     def _dispatching(self, until: int | None) -> tuple[int, int | None, list[MemoryTile]]:
         """Return the first cycle of the next window, the one before which it ends, and the tiles in order of ports."""
-        start, end = self.pending[0].cycle, until
-        for tile in self.pending:
-            start = min(start, tile.cycle)
-        active = []
-        for tile in self.pending:
-            if tile.cycle == start:
+        first, *others = self.pending
+        start, end, active = first.cycle, until, [first]
+        for tile in others:
+            cycle = tile.cycle
+            if cycle > start:
+                if end is None or cycle < end:
+                    end = cycle
+            elif cycle == start:
                 active.append(tile)
-            elif end is None or tile.cycle < end:
-                end = tile.cycle
+            else:  # what was the first is the next
+                end = start if end is None or start < end else end
+                start, active = cycle, [tile]
         if len(active) > 1:
             active.sort(key=_PORT)
         return start, end, active
@@ -152,13 +163,14 @@ class Memory:
 
     def rate(self, port: int) -> int:
         """Return how many bursts a port dispatches in a cycle."""
-        return self.dispatch.get(port, self.hardware.memory.dispatch)
+        return self.dispatch.get(port, self.usual)
 
     def _window(self, start: int, length: int, active: list[MemoryTile], rates: list[int]) -> None:
-        memory = self.hardware.memory
-        answers, self.turn = place_window(memory, self.free, self.turn, start, length, tuple(rates))
-        self.work += memory.channels
-        for tile, answer in zip(active, answers, strict=True):
+        windows = windows_of(self.channels, self.interval, self.triangular, tuple(rates))
+        started, self.turn = windows.place(self.free, self.turn, start, length)
+        self.work += self.channels
+        for tile, last in zip(active, started, strict=True):
+            answer = last + self.latest
             tile.answer = max(tile.answer, answer)
 
     def _is_long(self, bursts: int) -> bool:
@@ -167,30 +179,33 @@ class Memory:
 
     def _comes_round(self, total: int) -> bool:
         """Return whether windows of ``total`` bursts in each cycle can be placed at once."""
-        memory = self.hardware.memory
-        return not self.held and spots(memory.channels, memory.interleave == "triangular", total) <= MOST_SPOTS
+        return not self.held and spots(self.channels, self.triangular, total) <= MOST_SPOTS
 
     def _cycle(self, cycle: int, active: list[MemoryTile], rates: list[int]) -> None:
-        memory = self.hardware.memory
-        triangular = memory.interleave == "triangular"
+        free, channels, soonest = self.free, self.channels, cycle + 1
         number = step = 0  # bursts so far, and how many channels they went on
         for tile, rate in zip(active, rates, strict=True):
+            last = tile.answer - self.latest
             for _ in range(rate):
-                channel = (self.turn + step) % memory.channels
-                started = max(cycle + 1, self.free[channel])
+                channel = (self.turn + step) % channels
+                started = free[channel]
+                if started < soonest:  # noqa: PLR1730  # a call for each burst would cost more
+                    started = soonest
                 if self.held:
                     started = self._held(channel, started)
-                self.free[channel] = started + memory.interval
-                tile.answer = max(tile.answer, started + memory.answer)
+                free[channel] = started + self.interval
+                if started > last:  # noqa: PLR1730  # so it would here
+                    last = started
                 number += 1
-                step += number if triangular else 1
-        self.turn = (self.turn + step) % memory.channels
+                step += number if self.triangular else 1
+            tile.answer = last + self.latest
+        self.turn = (self.turn + step) % channels
 
     def _held(self, channel: int, started: int) -> int:
         """Return when a burst starts that waits until no more than ``outstanding`` others are under way."""
         recent = self.recent[channel]
         if len(recent) >= self.held:
-            started = max(started, recent[-self.held] + self.hardware.memory.answer)
+            started = max(started, recent[-self.held] + self.latest)
         recent.append(started)
         del recent[: -self.held]
         return started

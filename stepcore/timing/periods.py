@@ -42,6 +42,7 @@ _EARLY: Final = 120  # tokens of a run, in which nothing drifts for long
 _FEW: Final = 300  # tokens, which cost no more than to skip them
 _SPARED: Final = 8  # times what ends of rows have cost has to be left of the budget for the other search
 _PAUSE: Final = 24  # periods that pass after one that did not drift, or not for long, before the next is tried
+_APART: Final = 1  # tokens of the run for each step that a period took that did not fall, before the next is tried
 
 
 @dataclass(slots=True)
@@ -129,8 +130,7 @@ class Periods:
         end = RowEnd(self._look(within=False), self._held(), self.skipped)
         now, times = end.look, 0
         for look in ends.alike(end):
-            if self._stands_alike(look, now) and look.state.channels == now.state.channels:
-                times = self._comes_again(look, now)
+            times = self._comes_again(look, now) if self._stands_alike(look, now) else 0
             if times:
                 break
         else:
@@ -307,12 +307,12 @@ class Periods:
         self._go_by_windows()
         passed = [new - old for old, new in zip(before.counts[_PUT], now.counts[_PUT], strict=True)]
         self.falling, steps = falling(
-            self.rows, self.memory, (before.channels, now.channels), passed, self._affordable(passed, 2)
+            self.rows, self.memory, (before.channels, now.channels), passed, self._affordable(passed, 1)
         )
         self.work += steps
         self.budget.spent += steps
-        if self.falling is None:
-            self.paused = sum(now.counts[_PUT]) + _PAUSE * sum(passed)
+        if self.falling is None:  # often the first answer tells
+            self.paused = sum(now.counts[_PUT]) + _APART * steps
         return self.falling is not None
 
     def _left(self, before: RunState, now: RunState) -> int:

@@ -24,6 +24,9 @@ FEW_BURSTS: Final = 128  # of a request, up to which without machine code, too, 
 LEAST_ROWS: Final = 16  # rounds of a loop, below which it is no loop of rows
 FEW_REGULAR: Final = 64  # the same in regular programs, whose windows come round and are skipped
 
+_FIXED: Final = frozenset(
+    {"depth", "latency", "response", "size", "offset", "producer", "consumer", "deciders", "memory_units", "rate"}
+)  # rows that a run does not change
 
 _WAITING: Final[Mapping[int, WaitReason]] = {
     inner.MEMORY: "memory", inner.FIRST_TOKEN: "empty", inner.FIRST_SLOT: "full",
@@ -82,7 +85,7 @@ class Rows:
         self.is_regular = not self.code.tables
         self.may_recur = self.is_regular and sum(traffic.tokens) >= FEW_TOKENS
         self.pauses, self.goes = inner.NEVER, False
-        self.listed = tuple(name for name, _row in vars_of(self))
+        self.listed = tuple(name for name, _row in vars_of(self) if name not in _FIXED)
         if compile_it and self.is_regular:
             if memory is not None and not memory.held and self._most_bursts() <= FEW_REGULAR:
                 self._follow(memory, ports)

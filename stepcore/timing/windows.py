@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from math import gcd
 from typing import Final, NamedTuple
 
-from stepcore.timing.hardware import OffChip
-
 MOST_SPOTS: Final = 1 << 16  # bursts of a period: beyond, bursts are placed one by one
+_PLANS: Final = 128  # of windows of the same rates, that are remembered
 _FROM: Final = 2  # periods from which on the last bursts move on by the same cycles with each further one
 
 
@@ -72,50 +71,90 @@ class LastBurst(NamedTuple):
     arrived_growth: int
 
 
-@dataclass(frozen=True, slots=True)
-class WindowPlan:
+class TilePlan(NamedTuple):
+    """The last bursts of one tile: ``last`` are places in those of all tiles, ``others`` come before one of these."""
+
+    last: tuple[int, ...]
+    others: tuple[LastBurst, ...]
+
+
+class WindowPlan(NamedTuple):
     """The last bursts of windows that end at one place of the period: of all tiles, and of each by itself.
 
     Of windows of less than ``_FROM`` periods that length is the only one.
     """
 
     every: tuple[LastBurst, ...]
-    tiles: tuple[tuple[LastBurst, ...], ...]
+    tiles: tuple[TilePlan, ...]
 
-    def starts(self, bursts: tuple[LastBurst, ...], ready: list[int], arrival: int, periods: int) -> list[int]:
-        """Return when ``bursts`` start in a window that is so many periods longer than the least of its plan."""
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """All windows in which ports dispatch at the same rates; ``plans`` are by periods (``_FROM`` at most) and rest."""
+
+    size: int  # channels of the memory
+    interval: int
+    rates: int  # how many
+    pattern: BurstPattern
+    plans: dict[tuple[int, int], WindowPlan] = field(default_factory=dict)
+
+    def place(self, free: list[int], turn: int, start: int, length: int) -> tuple[list[int], int]:
+        """Place the bursts of ``length`` cycles from ``start`` on, the first of them in the channel ``turn``.
+
+        Returns when the last burst of each tile starts, and the channel that comes next; ``free`` is changed.
+        """
+        rounds, rest = divmod(length, self.pattern.period)
+        further = 0
+        if rounds > _FROM:
+            rounds, further = _FROM, rounds - _FROM
+        key = int(rounds), rest
+        plan = self.plans.get(key) or self._planned(*key)
+        every, tiles = plan
+        ready = free[turn:] + free[:turn]
+        starts = _starts(every, ready, start + 1, further)
+        size, interval = self.size, self.interval
+        for burst, started in zip(every, starts, strict=True):
+            free[(turn + burst[0]) % size] = started + interval
+        turn = (turn + length * self.pattern.advance) % size
+        if self.rates == 1:
+            return [max(starts)], turn
+        return [
+            max([starts[k] for k in last] + _starts(others, ready, start + 1, further)) for last, others in tiles
+        ], turn
+
+    def _planned(self, rounds: int, rest: int) -> WindowPlan:
+        if len(self.plans) >= _PLANS:
+            self.plans.clear()
+        plan = self.plans[rounds, rest] = _plan(self, rounds, rest)
+        return plan
+
+
+def _starts(bursts: tuple[LastBurst, ...], ready: list[int], arrival: int, periods: int) -> list[int]:
+    """Return when ``bursts`` start in a window that is so many periods longer than the least of its plan."""
+    if periods:
         return [
             late if (late := ready[place] + own + periods * more) > (soon := arrival + all_ + periods * later) else soon
             for place, own, more, all_, later in bursts
         ]
+    return [
+        late if (late := ready[place] + own) > (soon := arrival + all_) else soon
+        for place, own, _more, all_, _later in bursts
+    ]
 
 
-def place_window(
-    memory: OffChip, free: list[int], turn: int, start: int, length: int, rates: tuple[int, ...]
-) -> tuple[list[int], int]:
-    """Place ``rates`` bursts of each tile in each of ``length`` cycles from ``start`` on.
-
-    Returns the last answer of each tile, and the channel that comes next; ``free`` is changed.
-    """
-    size, interval = memory.channels, memory.interval
-    pattern = pattern_of(size, interval, memory.interleave == "triangular", rates)
-    rounds, rest = divmod(length, pattern.period)
-    further = rounds - _FROM if rounds > _FROM else 0
-    plan = _plan(size, interval, memory.interleave == "triangular", rates, _FROM if further else int(rounds), rest)
-    ready = free[turn:] + free[:turn]
-    starts = plan.starts(plan.every, ready, start + 1, further)
-    for burst, started in zip(plan.every, starts, strict=True):
-        free[(turn + burst.place) % size] = started + interval
-    each = [starts] if len(rates) == 1 else [plan.starts(tile, ready, start + 1, further) for tile in plan.tiles]
-    return [max(row) + memory.answer for row in each], (turn + length * pattern.advance) % size
+@lru_cache(maxsize=64)
+def windows_of(channels: int, interval: int, triangular: bool, rates: tuple[int, ...]) -> Windows:
+    """Return the windows of ports that dispatch so many bursts in each cycle."""
+    return Windows(channels, interval, len(rates), pattern_of(channels, interval, triangular, rates))
 
 
-@lru_cache(maxsize=128)
-def _plan(channels: int, interval: int, triangular: bool, rates: tuple[int, ...], rounds: int, rest: int) -> WindowPlan:
+def _plan(windows: Windows, rounds: int, rest: int) -> WindowPlan:
     """Return the last bursts of windows of ``rounds`` periods and ``rest`` cycles; of ``_FROM`` and more are alike."""
     every: list[LastBurst] = []
-    tiles: list[list[LastBurst]] = [[] for _ in rates]
-    for place, lane in enumerate(pattern_of(channels, interval, triangular, rates).lanes):
+    shared: list[list[int]] = [[] for _ in range(windows.rates)]
+    others: list[list[LastBurst]] = [[] for _ in range(windows.rates)]
+    interval = windows.interval
+    for place, lane in enumerate(windows.pattern.lanes):
         each = len(lane.cycles)
         count = rounds * each + bisect_left(lane.cycles, rest)
         missing = set(lane.tiles)
@@ -127,10 +166,12 @@ def _plan(channels: int, interval: int, triangular: bool, rates: tuple[int, ...]
             ready = interval * burst
             more = interval * each
             last = LastBurst(place, ready, more, ready + lane.reach(burst), more + max(lane.growth, 0))
-            tiles[tile].append(last)
             if burst == count - 1:
+                shared[tile].append(len(every))
                 every.append(last)
-    return WindowPlan(tuple(every), tuple(map(tuple, tiles)))
+            else:
+                others[tile].append(last)
+    return WindowPlan(tuple(every), tuple(map(TilePlan, map(tuple, shared), map(tuple, others))))
 
 
 @lru_cache(maxsize=256)
