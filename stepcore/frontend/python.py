@@ -10,22 +10,25 @@ import builtins
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from stepcore.findings import budget
-from stepcore.findings.budget import OutOfBudget
+from stepcore.findings.budget import Budget, OutOfBudget
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.findings.near import nearest
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.source import dotted, node_span
 from stepcore.frontend import advice, calls, functions
+from stepcore.frontend.beginnings import MOST_BLOCKS, MOST_STEPS, Beginning, declares, lasts, words_of
 from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.draws import Drawn, drawn_data
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.imports import Imports
 from stepcore.frontend.literals import NoLiteral, literal_of
 from stepcore.frontend.state import Abandon, Frame
-from stepcore.frontend.syntax import Block, fault_diagnostics, parse_blocks, unmarked
+from stepcore.frontend.syntax import Block, blocks_at, fault_diagnostics, parse_blocks, unmarked
 from stepcore.frontend.values import (
     UNKNOWN,
     EvaluationContext,
@@ -171,7 +174,7 @@ def read_module(
     module = PyModule(source, others=others or ModuleFacts(), dialect=dialect)
     if "stepcore" in text or imports_published(text):
         with budget.limited(len(text)):
-            _Reader(module).read()
+            _Reader(module, "step" if imports_published(source.text) else "stepcore").read()
     return module
 
 
@@ -188,36 +191,46 @@ class _Pending(NamedTuple):
     undefined: tuple[ast.Name, ...]
 
 
+@lru_cache(maxsize=16)
+def _beginning(start: int, texts: tuple[str, ...], stepcore: str, dialect: Dialect) -> Beginning | None:
+    """Return what as many of these blocks as may be shared come to as the first of a text; None for none."""
+    blocks = list(blocks_at(start, texts))
+    count = len(blocks)
+    while count:  # twice at most: what the first time may be shared may be so again
+        reader = _Reader(PyModule(SourceFile("", ""), dialect=dialect), stepcore)
+        found, count = reader.beginning(blocks[:count]), reader.shared
+        if found is not None:
+            return found
+    return None
+
+
 class _Reader:
-    def __init__(self, module: PyModule) -> None:
+    def __init__(self, module: PyModule, stepcore: str) -> None:
         self.module = module
         self.el = Elaborator("", {}, dialect=module.dialect)
         module.seen = self.el.seen
         module.scope.names.update({name: ModuleRef(name) for name in module.others.programs})
         self.statements: list[tuple[ast.stmt, Embedded]] = []
         self.modules: dict[str, str] = {}
-        self.stepcore = "step" if imports_published(module.source.text) else "stepcore"
+        self.stepcore = stepcore
         self.op_module = ""  # the name that the file gives to stepcore
         self.pending: list[_Pending] = []
         self.imports = self.module.scope.imports = Imports()
         self.loose: set[str] = set()  # names that statements such as `if` and `try` bind, or a star import may
+        self.shared = 0  # how many of the first blocks may be shared, once `beginning` was asked for
 
     def read(self) -> None:
         scope = self.module.scope
-        for block in parse_blocks(self.module.source):
-            self.module.diagnostics.extend(fault_diagnostics(block.suite, block.code, "STEP902"))
-            self.el.frame = Frame(scope, block.code, EvaluationContext("root", block.code))
-            for statement in block.suite.body:
-                self.statements.append((statement, block.code))
-                try:
-                    self._statement(statement, block)
-                except (Abandon, RecursionError):
-                    continue
-                except OutOfBudget as error:
-                    self.el.out_of_budget(error)
-                    break
-                finally:
-                    self.el.settle()  # the limit is meant for one program, not for a long file
+        blocks = parse_blocks(self.module.source)
+        first: list[Block] = []
+        declared = 0
+        for block in blocks:
+            first.append(block)
+            if not declares(block) or len(first) > MOST_BLOCKS:
+                break
+            declared += 1
+        for block in chain(first[self._begin(first[:declared]) :], blocks):
+            self.block(block)
         self.module.imports_stepcore = any(
             isinstance(value, TypeMaker) or (isinstance(value, ModuleRef) and value.name.startswith("stepcore"))
             for value in scope.names.values()
@@ -236,6 +249,61 @@ class _Reader:
                 self.el.settle()
         self._finish()
         self.module.diagnostics.extend(self.el.diagnostics)
+
+    def block(self, block: Block) -> None:
+        """Read the statements of one block."""
+        self.module.diagnostics.extend(fault_diagnostics(block.suite, block.code, "STEP902"))
+        self.el.frame = Frame(self.module.scope, block.code, EvaluationContext("root", block.code))
+        for statement in block.suite.body:
+            self.statements.append((statement, block.code))
+            try:
+                self._statement(statement, block)
+            except (Abandon, RecursionError):
+                continue
+            except OutOfBudget as error:
+                self.el.out_of_budget(error)
+                break
+            finally:
+                self.el.settle()  # the limit is meant for one program, not for a long file
+
+    def _begin(self, blocks: list[Block]) -> int:
+        """Take over what the first blocks came to elsewhere; return how many are read with that."""
+        own = budget.current()
+        if not blocks or own is None:
+            return 0
+        texts = tuple([block.code.text for block in blocks])
+        known = _beginning(blocks[0].code.outer.start, texts, self.stepcore, self.module.dialect)
+        if known is None or own.left < known.steps or own.looks < known.looks:
+            return 0
+        if not known.words.isdisjoint(self.module.others.programs):
+            return 0
+        own.left -= known.steps
+        own.looks -= known.looks
+        self.module.scope.names.update(known.names)
+        self.el.seen += known.seen
+        self.statements += known.statements
+        self.imports.statements += known.imports
+        self.modules.update(known.modules)
+        self.op_module = known.op_module
+        self.loose |= known.loose
+        return known.blocks
+
+    def beginning(self, blocks: list[Block]) -> Beginning | None:
+        """Read blocks as the first of a text; None where not all may be shared, :attr:`shared` says how many may."""
+        names = self.module.scope.names
+        with budget.using(Budget(MOST_STEPS)) as own:
+            self.el.begin()
+            looks = own.looks
+            for self.shared, block in enumerate(blocks):
+                self.block(block)
+                if own.left < 0 or own.is_spent or self.el.diagnostics or self.el.graph.streams:
+                    return None
+                if not all(lasts(value) for value in names.values()):
+                    return None
+        return Beginning(
+            len(blocks), names, words_of(self.statements), self.el.seen, self.statements, self.imports.statements,
+            self.modules, self.op_module, frozenset(self.loose), MOST_STEPS - own.left, looks - own.looks,
+        )  # fmt: skip
 
     def _declared(self, item: _Pending) -> None:
         """Read a program or composition."""

@@ -12,7 +12,7 @@ import ast
 import keyword
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -151,6 +151,13 @@ def parse_blocks(source: SourceFile) -> Iterator[Block]:
     """Split a file into top-level blocks and parse each; a broken block leaves the others alone."""
     for start, text in split_blocks(source.text):
         yield Block(_embed(start, text), parse_suite(text))
+
+
+def blocks_at(start: int, texts: Iterable[str]) -> Iterator[Block]:
+    """Parse blocks that follow each other in a file, from ``start`` on."""
+    for text in texts:
+        yield Block(_embed(start, text), parse_suite(text))
+        start += len(text)
 
 
 def split_blocks(text: str, first: int = 0) -> Iterator[tuple[int, str]]:
