@@ -13,6 +13,8 @@ from stepcore.fn.source import node_span
 from stepcore.frontend import python
 from stepcore.frontend.beginnings import MOST_BLOCKS
 from stepcore.frontend.python import ModuleFacts, PyModule, read_module
+from stepcore.frontend.syntax import Block, parse_suite, split_blocks, unmarked
+from stepcore.frontend.values import Helper
 
 ROOT = Path(__file__).parents[1]
 FILES = [*sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "tests/golden/check").glob("*.py"))]
@@ -25,7 +27,7 @@ def told(module: PyModule, own: Budget) -> list[Any]:
     """Return all that reading a text came to."""
     names = module.scope.names
     return [
-        [(name, type(value), str(value) if type(value) is not python.Helper else "") for name, value in names.items()],
+        [(name, type(value), str(value) if type(value) is not Helper else "") for name, value in names.items()],
         [(node_span(item.code, item.node), type(item.value), item.is_store) for item in module.seen],
         module.diagnostics,
         [(program.spec, program.op_module, program.inputs) for program in module.programs],
@@ -46,7 +48,12 @@ def shared(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """Return how many blocks of a text are read as a beginning."""
     counts: list[int] = []
     begin = python._Reader._begin
-    monkeypatch.setattr(python._Reader, "_begin", lambda self, blocks: counts.append(begin(self, blocks)) or counts[-1])
+
+    def counted(reader: python._Reader, blocks: list[Block]) -> int:
+        counts.append(begin(reader, blocks))
+        return counts[-1]
+
+    monkeypatch.setattr(python._Reader, "_begin", counted)
     read_module(text, "file.py")
     monkeypatch.undo()
     return counts[-1]
@@ -115,3 +122,16 @@ def test_two_files_do_not_share_what_they_add() -> None:
     assert "f" not in other.scope.names
     assert "g" not in one.scope.names
     assert one.scope.names["ROW"] is other.scope.names["ROW"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_text_reads_the_same_whether_its_blocks_are_known(path: Path) -> None:
+    text = unmarked(path.read_text(encoding="utf-8"))
+    every = [block for _, block in split_blocks(text)]
+    blocks = [block for block in every if not parse_suite(block).faults]  # where those end depends on what follows
+    assert blocks
+    whole = "".join(blocks)
+    assert [block for _, block in split_blocks(whole)] == blocks
+    with budget.using(Budget(100_000)) as own:
+        known = told(read_module(whole, "file.py", blocks=blocks), own)
+    assert known == read(whole)

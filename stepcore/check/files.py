@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -103,14 +103,17 @@ def check_part(
     affine: AffineRule = "strict",
     *,
     with_fixes: bool = True,
+    blocks: Sequence[str] | None = None,
     dialect: Dialect = GENERATION_1,
 ) -> CheckResult:
     """Check a part of a Python file that holds all definitions that it names; ``others`` are the file's programs.
 
+    ``blocks`` are its blocks where they are known (:func:`~stepcore.frontend.python.read_module`).
+
     Comments that suppress findings are not heeded: whether they are needed only the whole file shows.
     """
     with no_collection(), budget.limited(len(text)):
-        return _check_python(text, path, affine, with_fixes, others, dialect)
+        return _check_python(text, path, affine, with_fixes, others, dialect, blocks)
 
 
 def _check_python(
@@ -120,10 +123,11 @@ def _check_python(
     with_fixes: bool,
     others: ModuleFacts | None = None,
     dialect: Dialect = GENERATION_1,
+    blocks: Sequence[str] | None = None,
 ) -> CheckResult:
     from stepcore.frontend.python import read_module  # tasks need it not
 
-    module = read_module(unmarked(text), path, others, dialect=dialect)
+    module = read_module(unmarked(text), path, others, blocks=blocks, dialect=dialect)
     result = CheckResult(module.source, diagnostics=list(module.diagnostics), module=module)
     if not module.imports_stepcore:
         # A file that is none of ours gets no findings, not even syntax errors.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -164,9 +164,17 @@ def imports_published(text: str) -> bool:
 
 
 def read_module(
-    text: str, path: str, others: ModuleFacts | None = None, *, dialect: Dialect = GENERATION_1
+    text: str,
+    path: str,
+    others: ModuleFacts | None = None,
+    *,
+    blocks: Sequence[str] | None = None,
+    dialect: Dialect = GENERATION_1,
 ) -> PyModule:
     """Read a Python file, or a part of one; a file that does not mention stepcore costs next to nothing.
+
+    ``blocks`` are those of ``text`` where they are known: none of them may have a fault, for where such a one ends
+    depends on what follows it.
 
     A script that says ``import step``, as published ones do, and makes streams is read as if it said ``stepcore``.
     """
@@ -174,7 +182,7 @@ def read_module(
     module = PyModule(source, others=others or ModuleFacts(), dialect=dialect)
     if "stepcore" in text or imports_published(text):
         with budget.limited(len(text)):
-            _Reader(module, "step" if imports_published(source.text) else "stepcore").read()
+            _Reader(module, "step" if imports_published(source.text) else "stepcore").read(blocks)
     return module
 
 
@@ -219,9 +227,9 @@ class _Reader:
         self.loose: set[str] = set()  # names that statements such as `if` and `try` bind, or a star import may
         self.shared = 0  # how many of the first blocks may be shared, once `beginning` was asked for
 
-    def read(self) -> None:
+    def read(self, texts: Sequence[str] | None) -> None:
         scope = self.module.scope
-        blocks = parse_blocks(self.module.source)
+        blocks = parse_blocks(self.module.source) if texts is None else blocks_at(0, texts)
         first: list[Block] = []
         declared = 0
         for block in blocks:

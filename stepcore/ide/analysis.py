@@ -32,7 +32,7 @@ from stepcore.findings.diagnostics import Diagnostic
 from stepcore.frontend.python import ModuleFacts, read_module
 from stepcore.frontend.syntax import unmarked
 from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES
-from stepcore.ide.cut import Blocks, Cut, common
+from stepcore.ide.cut import Blocks, Cut, common, shape
 from stepcore.ide.units import Checking, DocumentUnit
 from stepcore.jobdata.choices import AffineRule
 from stepcore.ops import GENERATION_1
@@ -282,7 +282,7 @@ class _Python:
         checking = self.used.get(key) or self.known.get(key)
         if checking is None:
             before = self.budget.left
-            checking = self._checking("".join(texts), others)
+            checking = self._checking(texts, others)
             checking.cost = before - self.budget.left
             if self.budget.is_spent:  # it ends too early; and would again, wherever it is needed
                 return checking
@@ -291,9 +291,11 @@ class _Python:
         self.used[key] = checking
         return checking
 
-    def _checking(self, text: str, others: ModuleFacts) -> Checking:
+    def _checking(self, texts: tuple[str, ...], others: ModuleFacts) -> Checking:
+        text = "".join(texts)
+        blocks = texts if not any(shape(block).has_faults for block in texts) else None
         result = check_part(
-            text, self.source.path, others, self.affine, with_fixes=self.with_fixes, dialect=self.dialect
+            text, self.source.path, others, self.affine, with_fixes=self.with_fixes, blocks=blocks, dialect=self.dialect
         )
         facts = result.module.facts if result.module is not None else ModuleFacts()
         fingerprint = _digest(f"{text}\0{_facts_text(others)}")

@@ -43,6 +43,7 @@ class BlockRole:
     is_function: bool  # without decorator: of interest only to what calls it
     is_plain: bool  # nothing but functions, and no program
     facts: ModuleFacts | None
+    has_faults: bool  # some line cannot be read
 
 
 class Cut:
@@ -139,6 +140,7 @@ def shape(text: str) -> BlockRole:
         is_function=is_all_functions and not decorated and not suite.faults,
         is_plain=is_all_functions and not programs,
         facts=_literal_facts(programs),
+        has_faults=bool(suite.faults),
     )
 
 
