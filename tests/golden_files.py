@@ -14,9 +14,14 @@ FOLDER = Path(__file__).parent / "golden" / "check"
 SUFFIXES = (".py", ".step.yaml")
 
 
+def files(folder: Path) -> set[Path]:
+    """Return the files of a folder: where somebody ran or compiled a program of it, Python's cache lies beside them."""
+    return {path for path in folder.iterdir() if path.is_file()}
+
+
 def sources() -> list[Path]:
     """Return the golden programs, sorted by code."""
-    return sorted(path for path in FOLDER.iterdir() if path.name.endswith(SUFFIXES))
+    return sorted(path for path in files(FOLDER) if path.name.endswith(SUFFIXES))
 
 
 def code_of(path: Path) -> str:

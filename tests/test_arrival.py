@@ -14,7 +14,7 @@ import pytest
 import torch
 from ruamel.yaml import YAML
 
-from golden_files import code_of, expected_path, render_found
+from golden_files import code_of, expected_path, files, render_found
 from oracle.streams import dense
 from oracle.tasks import OracleTask, run_streams
 from programs.routed import arriving_task, routed_task
@@ -43,7 +43,7 @@ from stepcore.timing.hardware import PRESETS
 
 FOLDER: Final = Path(__file__).parent / "golden" / "run"
 EXAMPLES: Final = Path(__file__).parents[1] / "examples"
-SOURCES: Final = sorted(path for path in FOLDER.iterdir() if path.suffix != ".expected")
+SOURCES: Final = sorted(path for path in files(FOLDER) if path.suffix != ".expected")
 MOST_RUNS: Final = 16
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from golden_files import FOLDER, check_file, code_of, expected_path, render, sources
+from golden_files import FOLDER, check_file, code_of, expected_path, files, render, sources
 from stepcore.findings.codes import CODES
 from stepcore.findings.diagnostics import Severity
 
@@ -102,4 +102,4 @@ def test_the_test_elsewhere_exists(code: str, place: str) -> None:
 
 def test_no_expectation_is_left_over() -> None:
     wanted = {expected_path(path) for path in sources()} | set(sources())
-    assert set(FOLDER.iterdir()) == wanted
+    assert files(FOLDER) == wanted

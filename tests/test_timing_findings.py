@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from golden_files import code_of, expected_path, place, render_found
+from golden_files import code_of, expected_path, files, place, render_found
 from stepcore.check.files import CheckResult, check_text
 from stepcore.chips.keys import HardwareError
 from stepcore.chips.reader import read_hardware
@@ -25,7 +25,7 @@ from stepcore.timing.hardware import PRESETS, Hardware
 from timing_networks import diamond
 
 FOLDER: Final = Path(__file__).parent / "golden" / "time"
-SOURCES: Final = sorted(path for path in FOLDER.iterdir() if path.suffix != ".expected")
+SOURCES: Final = sorted(path for path in files(FOLDER) if path.suffix != ".expected")
 CHIP: Final = "# chip: "
 
 
@@ -67,7 +67,7 @@ def test_golden(path: Path) -> None:
 
 def test_each_code_of_timing_has_a_golden_file() -> None:
     assert {code_of(path) for path in SOURCES} == {code for code, info in CODES.items() if info.timed}
-    assert {expected_path(path) for path in SOURCES} | set(SOURCES) == set(FOLDER.iterdir())
+    assert {expected_path(path) for path in SOURCES} | set(SOURCES) == files(FOLDER)
 
 
 @pytest.mark.parametrize("path", [path for path in SOURCES if path.suffix != ".toml"], ids=lambda path: path.name)
