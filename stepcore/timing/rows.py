@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from itertools import accumulate, pairwise
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from stepcore.timing import units as inner
 from stepcore.timing.hardware import OffChip
@@ -80,7 +80,8 @@ class Rows:
         self.chip = 0, 0, 0, 0
         self.follows = False  # memory, too
         self.beacon, self.listens = _beacon(self.code), 0
-        self._run = inner.run_units
+        self._run: Callable[..., int] = inner.run_units
+        self._grouped: tuple[tuple[Any, ...], ...] | None = None  # what it takes
         # What the data decide does not recur, so all that counts there is how quickly instructions run.
         self.is_regular = not self.code.tables
         self.may_recur = self.is_regular and sum(traffic.tokens) >= FEW_TOKENS
@@ -141,6 +142,7 @@ class Rows:
         twin.__dict__.update(self.__dict__)
         for name in self.listed:
             twin.__dict__[name] = self.__dict__[name][:]
+        twin._grouped = None
         return twin
 
     def record(self, recorder: RunRecorder) -> None:
@@ -155,10 +157,18 @@ class Rows:
 
     def advance(self, steps: int, horizon: int) -> int:
         """Run until all units wait, or the beacon comes by; see :func:`run_units`."""
-        code = self.code
         beacon = self.beacon if self.may_recur else -1
         goes, self.goes = self.goes, False
+        if self._grouped is None:
+            self._grouped = self._groups()
         return self._run(
+            *self._grouped, (beacon, self.listens, horizon, int(self.follows), self.pauses, int(goes)), steps
+        )
+
+    def _groups(self) -> tuple[tuple[Any, ...], ...]:
+        """Return the rows as :func:`run_units` takes them: they stay the same, what is in them changes."""
+        code = self.code
+        return (
             (code.op, code.first, code.second, code.cursor, code.tables, code.alone),
             (self.place, self.clock, self.tops, self.rounds, self.entered, self.waits, self.waits_on),
             (self.starved, self.blocked, self.worked),
@@ -181,8 +191,6 @@ class Rows:
             (self.deciders, self.choice, self.chosen, self.logged),
             (self.memory_units, self.rate, self.answer, self.waited, self.free, self.sent, self.recent, self.total),
             self.chip,
-            (beacon, self.listens, horizon, int(self.follows), self.pauses, int(goes)),
-            steps,
         )
 
     def queued(self) -> list[int]:
