@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import pytest
 import pytest_lsp
@@ -31,7 +31,10 @@ ROOT = Path(__file__).parents[1]
 URI = "file:///project/conformance.py"
 TEXT = HEAD + GOOD + OVERUSED
 WAIT = PATIENCE
-pytestmark = [pytest.mark.asyncio, pytest.mark.filterwarnings("error::pytest_lsp.LspSpecificationWarning")]
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.filterwarnings("error::pytest_lsp.LspSpecificationWarning"),
+]
 
 
 def editor() -> LanguageClient:
@@ -57,12 +60,13 @@ CONFIG = ClientServerConfig(
     server_env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "server")))},
 )
 PULLED: WeakSet[LanguageClient] = WeakSet()  # those whose server waits to be asked for findings
+OPENED: WeakKeyDictionary[LanguageClient, set[str]] = WeakKeyDictionary()
 EDITORS = ["visual-studio-code", "neovim@0.7", "neovim", "emacs"]
 
 
-@pytest_lsp.fixture(config=CONFIG, params=EDITORS)  # type: ignore[untyped-decorator]
+@pytest_lsp.fixture(config=CONFIG, params=EDITORS, scope="module")  # type: ignore[untyped-decorator]
 async def client(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> AsyncIterator[None]:
-    """A server that was told the capabilities of one editor."""
+    """A server that was told the capabilities of one editor, for all tests: they only ask about its documents."""
     capabilities = client_capabilities(request.param)
     result = await lsp_client.initialize_session(types.InitializeParams(capabilities=capabilities))
     if result.capabilities.diagnostic_provider is not None:
@@ -79,9 +83,11 @@ def at(text: str, mark: str, before: int = 0) -> types.Position:
 
 
 async def opened(client: LanguageClient, uri: str, text: str, language: str = "python") -> list[types.Diagnostic]:
-    """Open a document and return its first findings, pushed or pulled, as the server said that it does."""
-    item = types.TextDocumentItem(uri, language, 1, text)
-    client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+    """Open a document, once a server, and return its findings, pushed or pulled, as the server said that it does."""
+    if uri not in OPENED.setdefault(client, set()):
+        OPENED[client].add(uri)
+        item = types.TextDocumentItem(uri, language, 1, text)
+        client.text_document_did_open(types.DidOpenTextDocumentParams(item))
     if client in PULLED:
         params = types.DocumentDiagnosticParams(types.TextDocumentIdentifier(uri))
         report = await asyncio.wait_for(client.text_document_diagnostic_async(params), WAIT)
@@ -161,13 +167,14 @@ async def test_the_profiles_differ(client: LanguageClient, request: pytest.Fixtu
 
 
 @pytest.mark.parametrize("client", ["visual-studio-code"], indirect=True)
-async def test_a_breach_would_be_noticed(client: LanguageClient) -> None:
+async def test_a_breach_would_be_noticed(client: LanguageClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A result that a client cannot take is an error here, so the other tests can fail."""
     await opened(client, URI, TEXT)
     assert client.capabilities is not None and client.capabilities.text_document is not None
-    client.capabilities.text_document.completion = types.CompletionClientCapabilities(
+    poor = types.CompletionClientCapabilities(
         completion_item=types.ClientCompletionItemOptions(documentation_format=[])
     )
+    monkeypatch.setattr(client.capabilities.text_document, "completion", poor)
     place = at(TEXT, "step.Map", len("step."))
     with pytest.raises(LspSpecificationWarning):
         await client.text_document_completion_async(types.CompletionParams(document(), place))

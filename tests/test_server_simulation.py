@@ -44,11 +44,31 @@ DONE = ("passed", "failed", "error", "cancelled")
 
 
 @pytest.fixture
-def trusted() -> Iterator[Client]:
+def alone() -> Iterator[Client]:
+    """A server, with its worker, of one test: it is changed, or something is counted since its start."""
     with Client() as client:
         client.initialize(trusted=True)
         yield client
         assert "Traceback" not in client.stderr(), client.stderr()
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Client]:
+    """One server for all tests that leave it as it was: a start imports torch in a worker."""
+    with Client() as client:
+        client.initialize(trusted=True)
+        yield client
+        assert "Traceback" not in client.stderr(), client.stderr()
+
+
+@pytest.fixture
+def trusted(shared: Client, tmp_path: Path) -> Iterator[Client]:
+    """The shared server without messages about other tests; documents of this one are closed behind it."""
+    shared.request("stepsmith/status", {})  # what was on its way has come
+    shared.received.clear()
+    yield shared
+    for file in tmp_path.iterdir():
+        shared.notify("textDocument/didClose", {"textDocument": {"uri": file.as_uri()}})
 
 
 def opened(client: Client, folder: Path, text: str, name: str = "file.py") -> str:
@@ -172,24 +192,24 @@ def test_programs_with_errors_are_not_run(trusted: Client, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("how", ["command", "save", "close"])
-def test_what_cancels_a_run(trusted: Client, tmp_path: Path, how: str) -> None:
-    uri = opened(trusted, tmp_path, SLEEPING)
-    trusted.save(uri)
-    trusted.programs(uri, "running")
+def test_what_cancels_a_run(alone: Client, tmp_path: Path, how: str) -> None:
+    uri = opened(alone, tmp_path, SLEEPING)
+    alone.save(uri)
+    alone.programs(uri, "running")
     assert eventually((tmp_path / "file.asleep").exists)
-    (worker,) = trusted.worker_pids()
+    (worker,) = alone.worker_pids()
     if how == "command":
-        lens, *_ = trusted.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
+        lens, *_ = alone.request("textDocument/codeLens", {"textDocument": {"uri": uri}})
         stop = {name: lens["command"][name] for name in ("command", "arguments")}
         assert stop == {"command": "stepsmith.server.cancel", "arguments": [{"uri": uri, "program": "good"}]}
-        assert trusted.request("workspace/executeCommand", stop) == {"cancelled": 1}
-        assert trusted.programs(uri, *DONE)[0]["state"] == "cancelled"
+        assert alone.request("workspace/executeCommand", stop) == {"cancelled": 1}
+        assert alone.programs(uri, *DONE)[0]["state"] == "cancelled"
     elif how == "save":
-        trusted.change(uri, 2, {"text": HEAD + GOOD})
-        trusted.save(uri)
-        assert trusted.programs(uri, "passed")[0]["stale"] is False
+        alone.change(uri, 2, {"text": HEAD + GOOD})
+        alone.save(uri)
+        assert alone.programs(uri, "passed")[0]["stale"] is False
     else:
-        trusted.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+        alone.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
     assert eventually(lambda: not alive(worker)), "a program that does not listen is killed"
 
 
@@ -228,41 +248,41 @@ def test_the_time_limit_ends_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["idle", "running"])
-def test_a_killed_worker_is_replaced(trusted: Client, tmp_path: Path, moment: str) -> None:
-    uri = opened(trusted, tmp_path, SLEEPING if moment == "running" else HEAD + GOOD)
+def test_a_killed_worker_is_replaced(alone: Client, tmp_path: Path, moment: str) -> None:
+    uri = opened(alone, tmp_path, SLEEPING if moment == "running" else HEAD + GOOD)
     if moment == "running":
-        trusted.save(uri)
+        alone.save(uri)
         assert eventually((tmp_path / "file.asleep").exists)
     else:
-        trusted.notification("stepsmith/simulator", lambda params: params["state"] == "ready")
-    (worker,) = trusted.worker_pids()
+        alone.notification("stepsmith/simulator", lambda params: params["state"] == "ready")
+    (worker,) = alone.worker_pids()
     os.kill(worker, signal.SIGKILL)
     if moment == "running":
-        (row,) = trusted.programs(uri, *DONE)
+        (row,) = alone.programs(uri, *DONE)
         assert (row["state"], "SIGKILL" in row["message"]) == ("error", True)
-        trusted.change(uri, 2, {"text": HEAD + GOOD})
-    trusted.save(uri)
-    assert trusted.programs(uri, "passed")
-    assert trusted.worker_pids() != [worker]
+        alone.change(uri, 2, {"text": HEAD + GOOD})
+    alone.save(uri)
+    assert alone.programs(uri, "passed")
+    assert alone.worker_pids() != [worker]
 
 
-def test_a_file_is_imported_once_for_all_programs_of_a_save(trusted: Client, tmp_path: Path) -> None:
+def test_a_file_is_imported_once_for_all_programs_of_a_save(alone: Client, tmp_path: Path) -> None:
     noting = """
 with open(__file__ + ".imported", "a") as file:
     file.write("x")
 """
     text = HEAD + noting + GOOD + GOOD.replace("good", "better") + WRONG
-    uri = opened(trusted, tmp_path, text)
+    uri = opened(alone, tmp_path, text)
     imported = tmp_path / "file.py.imported"
-    trusted.programs(uri, "idle")
-    trusted.save(uri)
-    trusted.programs(uri, "passed", "failed")
+    alone.programs(uri, "idle")
+    alone.save(uri)
+    alone.programs(uri, "passed", "failed")
     assert imported.read_text() == "x"
-    position = trusted.position(text, text.index("* 2]"))
-    trusted.change(uri, 2, {"range": {"start": position, "end": position}, "text": "* 1 "})
-    trusted.programs(uri, "stale")
-    trusted.save(uri)
-    trusted.programs(uri, "passed", "failed")
+    position = alone.position(text, text.index("* 2]"))
+    alone.change(uri, 2, {"range": {"start": position, "end": position}, "text": "* 1 "})
+    alone.programs(uri, "stale")
+    alone.save(uri)
+    alone.programs(uri, "passed", "failed")
     assert imported.read_text() == "xx"
 
 
@@ -440,36 +460,36 @@ def test_settings_that_are_pulled_cost_no_worker(tmp_path: Path, folders: bool) 
         assert after["state"] == "ready"
 
 
-def test_what_a_run_depends_on_outside_of_its_text_outdates_it(trusted: Client, tmp_path: Path) -> None:
+def test_what_a_run_depends_on_outside_of_its_text_outdates_it(alone: Client, tmp_path: Path) -> None:
     """A neighbour, one of its data, a module of another folder, a setting: fresh runs would give other verdicts."""
     text, neighbour, data, faraway = depending(tmp_path)
-    uri = opened(trusted, tmp_path / "project", text, "importing.py")
-    trusted.save(uri)
-    (row,) = trusted.programs(uri, *DONE)
+    uri = opened(alone, tmp_path / "project", text, "importing.py")
+    alone.save(uri)
+    (row,) = alone.programs(uri, *DONE)
     assert row["state"] == "passed", row
     for file, factor in ((neighbour, "2"), (data, "1"), (faraway, "1")):
         right = file.read_text()
         wrong = right.replace(factor, "3")
         file.write_text(wrong)
-        (row,) = trusted.programs(uri, "stale")
+        (row,) = alone.programs(uri, "stale")
         assert (row["was"], row["because"]) == ("passed", f"{file.name} changed")
-        trusted.save(uri)
-        trusted.programs(uri, "queued", "running")
-        (row,) = trusted.programs(uri, *DONE)
+        alone.save(uri)
+        alone.programs(uri, "queued", "running")
+        (row,) = alone.programs(uri, *DONE)
         assert row["state"] == "failed", (file, row)
-        assert trusted.findings(uri)
+        assert alone.findings(uri)
         file.write_text(right)
-        assert trusted.programs(uri, "stale")
-        trusted.save(uri)
-        (row,) = trusted.programs(uri, "passed")
-    trusted.notify("workspace/didChangeConfiguration", {"settings": {"stepsmith": {"simulation": {"seconds": 30}}}})
-    (row,) = trusted.programs(uri, "stale")
+        assert alone.programs(uri, "stale")
+        alone.save(uri)
+        (row,) = alone.programs(uri, "passed")
+    alone.notify("workspace/didChangeConfiguration", {"settings": {"stepsmith": {"simulation": {"seconds": 30}}}})
+    (row,) = alone.programs(uri, "stale")
     assert "setting" in row["because"]
-    trusted.change(uri, 2, {"text": text.replace("import faraway", "raise ValueError('no')\nimport faraway")})
-    (row,) = trusted.programs(uri, "stale")
+    alone.change(uri, 2, {"text": text.replace("import faraway", "raise ValueError('no')\nimport faraway")})
+    (row,) = alone.programs(uri, "stale")
     assert row["because"] == "the text changed"
-    trusted.save(uri)
-    (row,) = trusted.programs(uri, "error")
+    alone.save(uri)
+    (row,) = alone.programs(uri, "error")
     assert "ValueError: no" in row["message"]
 
 
