@@ -31,13 +31,16 @@ from stepagents.experience.optimizations import (
 from stepagents.experience.store import Store
 from stepagents.optimize.candidates import OptimizeTarget
 from stepagents.optimize.features import bottleneck_of, change_of, segment
+from stepagents.optimize.lessons import Place, is_number, place_of
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.pairs import RewriteChild
 from stepagents.optimize.prior import RewritePrior, distance, fitting
 from stepagents.optimize.record import SearchRecord
 from stepagents.optimize.search import Search, SearchLimits
 from stepcore.cycles.timed import time_program
+from stepcore.findings.diagnostics import Edit
 from stepcore.rewrites import RewriteSite, RewriteSubject, subject_of
+from stepcore.text.span import Span
 from stepcore.timing.hardware import PRESETS
 from warm import Lent
 
@@ -283,10 +286,13 @@ def test_a_change_is_told_in_words_of_the_language() -> None:
 
 
 class Possible:
-    """A candidate of the tests."""
+    """A candidate of the tests; ``place`` is where, ``is_number`` whether it only writes other numbers."""
 
-    def __init__(self, change: Change, bottleneck: Bottleneck = COMPUTE, cycles: int = 1000) -> None:
+    def __init__(
+        self, change: Change, bottleneck: Bottleneck = COMPUTE, cycles: int = 1000, place: Place | None = None
+    ) -> None:
         self.change, self.bottleneck, self.cycles_before = change, bottleneck, cycles
+        self.place, self.is_number = place or Place(), True
 
 
 def test_without_items_all_candidates_are_tried_in_their_order() -> None:
@@ -318,6 +324,46 @@ def test_what_helped_at_such_a_bottleneck_comes_first() -> None:
     assert order.take()[0] is fast
     assert [each.change for each in fitting(items, MEMORY, 1)] == [ROWS]
     assert distance(COMPUTE, COMPUTE) == 0 < distance(COMPUTE, MEMORY)
+
+
+def test_what_a_search_tried_itself_counts_and_most_at_the_same_place() -> None:
+    """The doubled rows of one tile helped, those of another did not; what failed once is tried last."""
+    items = [OptimizationItem(COMPUTE, LANES, 1000, 500), OptimizationItem(COMPUTE, ROWS, 1000, 800)]
+    prior = RewritePrior(items)
+    good, bad = Place(("TM", "32"), ("TM",)), Place(("TN", "32"), ("TN",))
+    before = prior.expected(COMPUTE, ROWS, good)
+    assert before == prior.expected(COMPUTE, ROWS)
+    prior.learn(COMPUTE, ROWS, good, 1000, 400)
+    prior.learn(COMPUTE, ROWS, bad, 1000, 1200)
+    assert prior.expected(COMPUTE, ROWS, good) > before > prior.expected(COMPUTE, ROWS, bad)
+    prior.learn(COMPUTE, ROWS, Place(("TM", "64"), ("TM",)), 1000, None)
+    assert prior.expected(COMPUTE, ROWS, Place(("TM", "64"), ("TM",))) == 0 < prior.expected(COMPUTE, ROWS, good)
+    assert prior.expected(COMPUTE, ROWS) == before  # what a search saw is no memory
+    order: CandidateOrder[Possible] = CandidateOrder(prior)
+    order.add(
+        [Possible(ROWS, place=bad), Possible(ROWS, place=Place(("TM", "64"), ("TM",))), Possible(ROWS, place=good)]
+    )
+    assert order.take()[0].place == good
+
+
+def test_numbers_come_before_what_no_rewrite_takes_back() -> None:
+    prior = RewritePrior([OptimizationItem(COMPUTE, LANES, 1000, 500), OptimizationItem(COMPUTE, ROWS, 1000, 600)])
+    assert prior.expected(COMPUTE, LANES) > prior.expected(COMPUTE, ROWS)
+    lanes, rows = Possible(LANES), Possible(ROWS)
+    lanes.is_number = False
+    order: CandidateOrder[Possible] = CandidateOrder(prior)
+    order.add([lanes, rows])
+    assert order.take()[0] is rows
+    number = (Edit(Span(0, 1), "32"),)
+    sites = [
+        RewriteSite("tile-sizes", "rows in tiles of 32", number, (("TM", "32"), ("how", "rows doubled"))),
+        RewriteSite("tile-sizes", "rows in tiles of 64", number, (("TM", "64"), ("how", "rows doubled"))),
+        RewriteSite("lanes", "2 lanes for Map (line 4)", (Edit(Span(0, 1), "step."),), (("N", "2"),)),
+    ]
+    assert [is_number(site) for site in sites] == [True, True, False]
+    small, large, lane = map(place_of, sites)
+    assert small.named == large.named != lane.named
+    assert small.exact != large.exact
 
 
 def test_a_search_that_goes_on_has_the_memory_that_it_began_with(tmp_path: Path) -> None:

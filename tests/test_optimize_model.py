@@ -23,8 +23,8 @@ from stepagents.llm.providers import resolve
 from stepagents.llm.transport import Message
 from stepagents.optimize.candidates import OptimizeTarget, timed_subject
 from stepagents.optimize.model.asker import ModelAsker, Question
-from stepagents.optimize.model.prompts import planner_messages, read_plans, read_rewrite, read_strategies
-from stepagents.optimize.model.text import NotAdmitted, admitted
+from stepagents.optimize.model.prompts import misnamed, planner_messages, read_plans, read_rewrite, read_strategies
+from stepagents.optimize.model.text import NoProgram, NotAdmitted, admitted
 from stepcore.rewrites import RewriteSubject, applied, subject_of
 from stepcore.timing.hardware import PRESETS
 from warm import Lent
@@ -253,6 +253,22 @@ def test_what_is_read_from_answers_is_bounded() -> None:
         '{"rewrites": [1, 2]}',
     ):
         assert read_rewrite(text, 2) is None
+
+
+def test_a_rewrite_that_is_not_there_is_told() -> None:
+    def told(answer: str) -> str:
+        subject = timed_subject(gemm(), OptimizeTarget(PRESETS["default"]))
+        assert subject is not None
+        with pytest.raises(NoProgram):
+            admitted(subject, answer, "a plan")
+        return misnamed(answer, 3)
+
+    assert told('{"rewrites": [9]}') == "there is no rewrite 9; they have the numbers 1 to 3"
+    assert told('{"rewrites": ["lanes"]}') == 'the answer names the rewrite "lanes", which is no number of one'
+    assert told('{"rewrites": [1, 2]}') == "the answer does not name one rewrite in a list, as in [1]"
+    assert told("I would rather not.") == ""
+    assert misnamed('{"rewrites": [1]}', 0) == "there is no rewrite 1; none applies here"
+    assert len(misnamed(json.dumps({"rewrites": ["x" * 9_999]}), 3)) < 120
 
 
 def test_the_planner_gets_the_profile_and_the_items_that_fit() -> None:

@@ -1,8 +1,9 @@
 """What optimization memory saves: candidates until one is within 5 % of the best, with whole families left out.
 
 Each of ten seeds draws all programs anew. A program is searched without memory, in the order of the rewrites, and with
-what the searches of the other families found in the same draw; a third search goes on from the best few at a time, too,
-but knows nothing: it tells which part of the gain is knowledge. All three count each text that they try.
+what the searches of the other families found in the same draw. Two more searches go on from the best few at a time,
+too: one knows nothing, the other what it has tried itself; they tell which part of the gain is knowledge of others. All
+count each text that they try.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from benchmarks.harness import BenchReport
 from benchmarks.optimize_families import CHIP, FAMILIES, FamilyProgram, programs
 from stepagents.experience.optimizations import Bottleneck, Change, OptimizationItem
 from stepagents.optimize.candidates import OptimizeTarget
+from stepagents.optimize.lessons import Place
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.pairs import RewriteChild
 from stepagents.optimize.prior import RewritePrior
@@ -27,7 +29,7 @@ SEEDS: Final = range(101, 111)  # others were looked at while the order was work
 _T_9: Final = 2.262  # two-sided 95 % quantile of Student's t with nine degrees of freedom
 _NEAR: Final = 1.05
 _CANDIDATES: Final = 400
-_ARMS: Final = ("none", "unknowing", "memory")
+_ARMS: Final = ("none", "unknowing", "alone", "memory")
 
 
 class _Equal(RewritePrior):
@@ -36,8 +38,15 @@ class _Equal(RewritePrior):
     def __bool__(self) -> bool:
         return True
 
-    def expected(self, bottleneck: Bottleneck, change: Change) -> float:
+    def expected(self, bottleneck: Bottleneck, change: Change, place: Place | None = None) -> float:
         return 1.0
+
+
+class _Alone(RewritePrior):
+    """Knows what its own search has tried."""
+
+    def __bool__(self) -> bool:
+        return True
 
 
 class _Found(Record):
@@ -61,7 +70,7 @@ class _Found(Record):
 
 def run(seeds: Sequence[int] = SEEDS) -> BenchReport:
     """Measure all seeds; what is counted does not depend on the machine."""
-    columns = ("family", "programs", "without", "a few at a time", "with memory", "of without", "of a few at a time")
+    columns = ("family", "programs", "without", "a few at a time", "its own lessons", "with memory", "of without")
     report = BenchReport(
         "optimize-memory", "Candidates until 5 % of the best, memory from the other families only", columns
     )
@@ -94,21 +103,22 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _cells(sums: dict[str, int]) -> list[str]:
-    shares = [f"{sums['memory'] / sums[arm]:.2f}" if sums[arm] else "-" for arm in ("none", "unknowing")]
-    return [*(f"{sums[arm]:,}" for arm in _ARMS), *shares]
+    share = f"{sums['memory'] / sums['none']:.2f}" if sums["none"] else "-"
+    return [*(f"{sums[arm]:,}" for arm in _ARMS), share]
 
 
 def _intervals(report: BenchReport, seeds: list[int], totals: list[dict[str, int]]) -> None:
     """Add 95 % intervals of the mean over seeds, of what each search needs for all programs of a seed."""
     bounds = {arm: mean_interval([float(each[arm]) for each in totals]) for arm in _ARMS}
     report.rows.append(
-        ["a seed, 95 % interval", "", *(f"{low:.0f} to {high:.0f}" for low, high in bounds.values()), "", ""]
+        ["a seed, 95 % interval", "", *(f"{low:.0f} to {high:.0f}" for low, high in bounds.values()), ""]
     )
     shares = [each["memory"] / each["none"] for each in totals]
     known = [each["memory"] / each["unknowing"] for each in totals]
+    others = [each["memory"] / each["alone"] for each in totals]
     report.figures |= {
         "seeds": seeds, "totals": totals, "intervals": bounds, "share": mean_interval(shares),
-        "share of a few at a time": mean_interval(known),
+        "share of a few at a time": mean_interval(known), "share of its own lessons": mean_interval(others),
     }  # fmt: skip
     saved = 1 - sum(each["memory"] for each in totals) / sum(each["none"] for each in totals)
     report.goal("candidates saved by memory of other families", saved, 0.5, at_least=True)
@@ -128,9 +138,12 @@ def _seed(seed: int) -> list[tuple[str, dict[str, _Found]]]:
             item for each, what in zip(drawn, plain, strict=True)
             if what is not None and each.family != program.family for item in what.items
         ]  # fmt: skip
-        unknowing, taught = _search(program, record, _Equal()), _search(program, record, RewritePrior(others))
-        assert unknowing is not None and taught is not None
-        found.append((program.family, {"none": without, "unknowing": unknowing, "memory": taught}))
+        arms = {"none": without}
+        for arm, prior in {"unknowing": _Equal(), "alone": _Alone(), "memory": RewritePrior(others)}.items():
+            searched = _search(program, record, prior)
+            assert searched is not None
+            arms[arm] = searched
+        found.append((program.family, arms))
     return found
 
 

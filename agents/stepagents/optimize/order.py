@@ -1,6 +1,8 @@
 """In which order candidates are tried: those of which memory expects most first, the others when those bring nothing.
 
-Without items nothing is put off, and the order is that of the rewrites and the text.
+Numbers come before what changes the structure of a program: another number can be written again, but what was put into
+lanes cannot be taken out of them, and its tiles may then not grow any more. Without items nothing is put off, and the
+order is that of the rewrites and the text.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 
 from stepagents.experience.optimizations import Bottleneck, Change
+from stepagents.optimize.lessons import Place
 from stepagents.optimize.prior import RewritePrior
 
 _SHARE: Final = 0.5  # of the probability of all candidates that is tried at once
 _AT_ONCE: Final = 4  # candidates, at most
-_BETTER: Final = 8  # how much a program with half the cycles is preferred, as a power of two
+_BETTER: Final = 6  # how much a program with half the cycles is preferred, as a power of two
+_STRUCTURE: Final = 0.5  # of what is expected of a change that no other rewrite takes back
 
 
 class Expected(Protocol):
@@ -28,6 +32,16 @@ class Expected(Protocol):
     @property
     def change(self) -> Change:
         """What is done to it."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where it is done."""
+        ...
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it only writes other numbers."""
         ...
 
     @property
@@ -69,9 +83,10 @@ class CandidateOrder(Generic[C]):
     def shares(self) -> list[float]:
         """Return P(rewrite, parameters | bottleneck) of what waits, weighted by how fast its programs are already."""
         least = min((each.cycles_before for each in self.waiting), default=1)
-        weights = [
-            max(self.prior.expected(each.bottleneck, each.change), 1e-9) * (least / each.cycles_before) ** _BETTER
-            for each in self.waiting
-        ]
+        weights = [self._promise(each) * (least / each.cycles_before) ** _BETTER for each in self.waiting]
         total = sum(weights)
         return [weight / total for weight in weights]
+
+    def _promise(self, candidate: C) -> float:
+        expected = self.prior.expected(candidate.bottleneck, candidate.change, candidate.place)
+        return max(expected, 1e-9) * (1.0 if candidate.is_number else _STRUCTURE)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from stepagents.experience.optimizations import MOST_SEGMENT, Bottleneck, Change, OptimizationItem, merged_by_key
 from stepagents.optimize.candidates import FasterText
 from stepagents.optimize.features import segment
+from stepagents.optimize.lessons import Place, is_number, place_of
 from stepagents.optimize.trials import Trial
 from stepcore.rewrites import RewriteSite
 
@@ -35,6 +37,16 @@ class RewriteChild:
     def trial(self) -> Trial:
         """What is asked of it."""
         return Trial(self.parent.text, self.text, self.site.retiles)
+
+    @cached_property
+    def place(self) -> Place:
+        """Where it is rewritten."""
+        return place_of(self.site)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether only numbers are rewritten."""
+        return is_number(self.site)
 
     @property
     def cycles_before(self) -> int:

@@ -2,7 +2,8 @@
 
 A kernel estimate: each item counts by how like its bottleneck is, and is worth the logarithm of what its change
 brought, nothing where that made the program slower. Of a rewrite that no item knows, as much is expected as others
-brought at such a bottleneck.
+brought at such a bottleneck. What the search itself has tried counts beside
+the items (:mod:`stepagents.optimize.lessons`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from math import exp, log
 from typing import Final
 
 from stepagents.experience.optimizations import Bottleneck, Change, OptimizationItem
+from stepagents.optimize.lessons import Place, SearchLessons
 
 _RULES: Final = 1.0  # how far apart two bottlenecks are that different terms rule
 _UNIT: Final = 0.5
@@ -31,9 +33,10 @@ class RewritePrior:
 
     items: Sequence[OptimizationItem] = ()
     _by_rewrite: dict[str, list[OptimizationItem]] = field(init=False, default_factory=dict)
-    _known: dict[Bottleneck, dict[Change, float]] = field(init=False, default_factory=dict)
+    _known: dict[Bottleneck, dict[Change, tuple[float, float]]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._lessons = SearchLessons(distance)
         for item in self.items:
             self._by_rewrite.setdefault(item.change.rewrite, []).append(item)
         weights = [min(item.count, _COUNTS) for item in self.items]
@@ -43,14 +46,29 @@ class RewritePrior:
     def __bool__(self) -> bool:
         return bool(self.items)
 
-    def expected(self, bottleneck: Bottleneck, change: Change) -> float:
-        """Return the logarithm of the gain that a change is expected to bring, in nats."""
+    def expected(self, bottleneck: Bottleneck, change: Change, place: Place | None = None) -> float:
+        """Return the logarithm of the gain that a change is expected to bring, in nats.
+
+        ``place`` is where: with it what this search has seen counts, too. Nothing is expected of what failed there.
+        """
         known = self._known.setdefault(bottleneck, {})
         if change not in known:
-            known[change] = self._expected(bottleneck, change)
-        return known[change]
+            known[change] = self._evidence(bottleneck, change)
+        gains, weights = known[change]
+        if place is None:
+            return gains / weights
+        if self._lessons.has_failed(place):
+            return 0.0
+        own, counts = self._lessons.evidence(bottleneck, change, place)
+        return (gains + own) / (weights + counts)
 
-    def _expected(self, bottleneck: Bottleneck, change: Change) -> float:
+    def learn(self, bottleneck: Bottleneck, change: Change, place: Place, before: int, cycles: int | None) -> None:
+        """Take in what a change made of ``before`` cycles; None where nothing came of it."""
+        if self:
+            gain = None if cycles is None else _logarithm(max(before, 1), max(cycles, 1))
+            self._lessons.note(bottleneck, change, place, gain)
+
+    def _evidence(self, bottleneck: Bottleneck, change: Change) -> tuple[float, float]:
         same = self._by_rewrite.get(change.rewrite)
         gains, weights = _BELIEF * self._mean, _BELIEF
         for item in same or self.items:
@@ -58,7 +76,7 @@ class RewritePrior:
             weight *= 1.0 if item.change == change or not same else _OTHER
             gains += weight * _gain(item)
             weights += weight
-        return gains / weights
+        return gains, weights
 
 
 def fitting(items: Sequence[OptimizationItem], bottleneck: Bottleneck, most: int) -> list[OptimizationItem]:
@@ -82,6 +100,8 @@ def distance(one: Bottleneck, other: Bottleneck) -> float:
 
 
 def _gain(item: OptimizationItem) -> float:
-    if item.after is None or not item.is_faster:
-        return 0.0
-    return min(log(item.before / item.after), _MOST)
+    return 0.0 if item.after is None else _logarithm(item.before, item.after)
+
+
+def _logarithm(before: int, after: int) -> float:
+    return min(max(log(before / after), 0.0), _MOST)

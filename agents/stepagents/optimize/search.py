@@ -71,6 +71,7 @@ class Search:
     archive: Archive = field(default_factory=Archive, init=False)
     seen: set[str] = field(default_factory=set, init=False)
     expanded: set[str] = field(default_factory=set, init=False)
+    costs: set[Figures] = field(default_factory=set, init=False)  # of programs that were rewritten further
     spent: int = field(default=0, init=False)
     old: FasterText | None = field(default=None, init=False)
 
@@ -155,6 +156,7 @@ class Search:
         for child, cycles in self._until_over(self._estimates(allowed)):
             self.spent += 1
             self.pairs.note(child, cycles)
+            self.order.prior.learn(child.bottleneck, child.change, child.place, child.cycles_before, cycles)
             if cycles is not None and not self._is_slow(cycles):
                 estimated.append((cycles, len(estimated), child))
         estimated.sort(key=lambda item: item[:2])
@@ -254,7 +256,17 @@ class Search:
         first, second = (by_memory, by_cycles) if self.target.goal is Goal.MEMORY else (by_cycles, by_memory)
         share = _BEAM // 2 if self.target.goal is Goal.MEMORY else 1
         chosen = [*first[: _BEAM - share], *second[:share]]
-        return list({each.key: each for each in chosen}.values())
+        several = {each.key: each for each in chosen}.values()
+        return self._unlike(several) if self.order.prior else list(several)
+
+    def _unlike(self, candidates: Iterable[FasterText]) -> list[FasterText]:
+        """Return candidates without those that cost what another cost: one change at two places that are alike."""
+        unlike = []
+        for each in candidates:
+            if each.figures not in self.costs:
+                self.costs.add(each.figures)
+                unlike.append(each)
+        return unlike
 
     def _open_points(self) -> list[FasterText]:
         """Return points of the front that were not rewritten yet, from all along it."""

@@ -25,6 +25,7 @@ MOST_STRATEGIES: Final = 8
 _MOST_SITES: Final = 40
 _MOST_UNITS: Final = 10
 _MOST_ANSWER: Final = 200_000  # characters that are looked at
+_MOST_NUMBER: Final = 40  # characters of what an answer gives for a number
 _MOST_WORDS: Final = 400  # characters of a plan or a strategy
 _PLANNER: Final = (
     "You plan how to make a dataflow program faster on a chip, without changing what it computes. You get the program, "
@@ -148,6 +149,20 @@ def read_rewrite(answer: str, count: int) -> int | None:
     if not isinstance(numbers, list) or len(numbers) != 1 or type(numbers[0]) is not int:
         return None
     return numbers[0] - 1 if 1 <= numbers[0] <= min(count, _MOST_SITES) else None
+
+
+def misnamed(answer: str, count: int) -> str:
+    """Return why none of ``count`` rewrites is what an answer names; nothing where it names none."""
+    found = _object(answer)
+    if found is None or "rewrites" not in found:
+        return ""
+    numbers, most = found["rewrites"], min(count, _MOST_SITES)
+    if not isinstance(numbers, list) or len(numbers) != 1:
+        return "the answer does not name one rewrite in a list, as in [1]"
+    shown = json.dumps(numbers[0])[:_MOST_NUMBER]
+    if type(numbers[0]) is not int:
+        return f"the answer names the rewrite {shown}, which is no number of one"
+    return f"there is no rewrite {shown}; {f'they have the numbers 1 to {most}' if most else 'none applies here'}"
 
 
 def _texts(answer: str, key: str, most: int) -> list[str]:

@@ -19,13 +19,14 @@ from stepagents.optimize.model.asker import Heard, ModelAsker, Question
 from stepagents.optimize.model.prompts import (
     MOST_ITEMS,
     executor_messages,
+    misnamed,
     planner_messages,
     read_plans,
     read_rewrite,
     read_strategies,
     summarizer_messages,
 )
-from stepagents.optimize.model.text import NotAdmitted, admitted
+from stepagents.optimize.model.text import NoProgram, NotAdmitted, admitted
 from stepagents.optimize.pairs import MODEL, RewriteChild
 from stepagents.optimize.prior import fitting
 from stepagents.optimize.search import Search
@@ -121,8 +122,9 @@ class ModelSearch(Search):
         try:
             site = admitted(subject, text, plan) if index is None else sites[index]
         except NotAdmitted as error:
-            self._propose(f"{len(self.proposals)}", plan, f"not admitted: {error}")
-            self.asker.heard(Heard(question, text, f"not admitted: {error}"))
+            named = misnamed(text, len(sites)) if isinstance(error, NoProgram) else ""
+            self._propose(f"{len(self.proposals)}", plan, f"not admitted: {named or error}")
+            self.asker.heard(Heard(question, text, f"not admitted: {named or error}"))
             return None
         made = apply_edits(parent.text, list(site.edits))
         key = key_of(made)

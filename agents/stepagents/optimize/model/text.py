@@ -31,6 +31,10 @@ class NotAdmitted(Exception):
     """An answer that is no program for this place; the message says why."""
 
 
+class NoProgram(NotAdmitted):
+    """An answer without a program."""
+
+
 def admitted(subject: RewriteSubject, answer: str, plan: str) -> RewriteSite:
     """Return the site that puts the program of an answer in the place of the old one.
 
@@ -39,7 +43,7 @@ def admitted(subject: RewriteSubject, answer: str, plan: str) -> RewriteSite:
     """
     found = extract(answer)
     if found is None:
-        raise NotAdmitted("the answer holds no program")
+        raise NoProgram("the answer holds no program")
     body = found.text.strip("\n")
     if len(body) > _MOST:
         raise NotAdmitted(f"the program is longer than {_MOST:,} characters")
