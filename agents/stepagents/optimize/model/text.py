@@ -39,7 +39,8 @@ def admitted(subject: RewriteSubject, answer: str, plan: str) -> RewriteSite:
     """Return the site that puts the program of an answer in the place of the old one.
 
     Raises:
-        NotAdmitted: there is none, or it is not in the closed language.
+        NoProgram: there is none.
+        NotAdmitted: it is not in the closed language.
     """
     found = extract(answer)
     if found is None:
