@@ -131,8 +131,30 @@ def test_rows_of_batches_are_those_of_one_matrix(source: Path, rows: tuple[int, 
         assert rows[0] % program.multiples.get("B", 1) == rows[1] % program.multiples.get("M", 1) == 0
 
 
-def test_rows_that_differ_between_batches_are_not_merged(source: Path) -> None:
-    text = "def biased(x, p, w):  # stepsmith: x[B, M, K], p[M, K], w[N, K]\n    return F.linear(x + p, w)\n"
+@pytest.mark.parametrize("sizes", [{"B": 2, "M": 64}, {"B": 32, "M": 8}, {"B": 4, "M": 24}])
+def test_what_all_batches_share_is_loaded_where_each_lane_is(source: Path, sizes: dict[str, int]) -> None:
+    text = "def placed(x, p, w):  # stepsmith: x[B, M, K], p[M, K], w[N, K]\n    return F.linear(x + p, w)\n"
     source.write_text(SOURCE + text, encoding="utf-8")
-    found = job(source, "biased", emit="tiled", dims={"B": 2, "M": 16, "K": 16, "N": 16})
+    target, function = traced(source, "placed", {**sizes, "K": 16, "N": 16})
+    tried: set[bool] = set()
+    for point in schedule_points(function):
+        if point.form != "product" or not point.is_merged:
+            continue
+        lanes = {lane.label: lane.count for lane in point.lanes}["r"]
+        has_own = lanes > sizes["B"]  # else each lane has whole batches
+        try:
+            program = written_point(function, PAPER, point)
+        except NoSchedule:
+            continue
+        assert ("base=(i" in program.impl) == has_own
+        if has_own not in tried:
+            assert not delivered(function, target, program, source.parent, ".step.py").fault
+            tried.add(has_own)
+    assert tried == {False, True}
+
+
+def test_what_may_lie_along_either_of_two_dimensions_is_refused(source: Path) -> None:
+    text = "def placed(x, p, w):  # stepsmith: x[M, M, K], p[M, K], w[N, K]\n    return F.linear(x + p, w)\n"
+    source.write_text(SOURCE + text, encoding="utf-8")
+    found = job(source, "placed", emit="tiled", dims={"M": 16, "K": 16, "N": 16})
     assert not found["solved"] and "do not lie in the order of the loops" in found["reason"]

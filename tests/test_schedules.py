@@ -186,6 +186,26 @@ def bilinear(x, w, y):  # stepsmith: x[M, K], w[K, N], y[M, N]
     return torch.einsum("mk,kn,mn->m", x, w, y)
 
 
+def normed_channels(x, m, v, g, b):  # stepsmith: x[B, K, M, N], m[K], v[K], g[K], b[K]
+    return F.relu(F.batch_norm(x, m, v.abs(), g, b))
+
+
+def normed_rows(x, m, v):  # stepsmith: x[B, M, N], m[M], v[M]
+    return F.batch_norm(x, m, v.abs()) + F.instance_norm(x)
+
+
+def normed_planes(x, s):  # stepsmith: x[B, K, M, N], s[B, K]
+    return F.instance_norm(x) * s[:, :, None, None]
+
+
+def placed(x, p, w):  # stepsmith: x[B, M, K], p[M, K], w[N, K]
+    return F.linear(x + p, w)
+
+
+def peaks(x):  # stepsmith: x[B, K, M, N]
+    return x.amax((2, 3))
+
+
 def pooled(x, w):  # stepsmith: x[B, K, M, N], w[2*K, K, 3, 3]
     return F.max_pool2d(F.conv2d(x, w, padding=1), 2)
 """
@@ -193,7 +213,7 @@ FAMILIES = (
     "product", "linear", "batched", "swiglu", "attention", "causal", "heads",
     "normed", "softmax", "layer_norm", "rotary", "gelu", "crossed", "distance", "row_sums", "largest", "gated", "leaky",
     "in_columns", "of_rows", "planes", "halves", "convolved", "convolved_rows", "depthwise", "grouped",
-    "layers", "contracted", "bilinear",
+    "layers", "contracted", "bilinear", "normed_channels", "normed_rows", "normed_planes", "placed", "peaks",
 )  # fmt: skip
 PAPER = PRESETS["paper"]
 

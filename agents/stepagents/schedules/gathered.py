@@ -214,6 +214,7 @@ class _Gathered:
         writer = self._writer
         if not part.is_of_rows:
             raise NoSchedule("a lane cannot gather rows that do not lie one behind the other", part.node)
+        writer.follows(part, self._plan.outer)
         columns = writer.blocks.tile(part)[1]
         load = f"tensor={part.node.name}, tile=[1, {columns}], shape=[rows, 1], stride=[1, 0], base=i * TM, dispatch=@"
         text = f"step.Retile(axis=0).apply(step.LinearOffChipLoad({load}).apply())"

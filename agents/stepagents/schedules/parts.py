@@ -82,6 +82,12 @@ def shape_of(node: Node) -> tuple[Dim, ...]:
     return first_dims(node)
 
 
+def runs_of(part: TilePart) -> dict[str, tuple[Dim, ...]]:
+    """Return the dimensions that each label of a part runs over, outermost first."""
+    dims = [*zip(part.labels, shape_of(part.node), strict=True)]
+    return {label: tuple(size for own, size in dims if own == label) for label in part.labels if label != WHOLE}
+
+
 _SCALARS: Final = {"torch.float32": "fp32", "torch.int64": "int64", "torch.bool": "bool"}
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from stepagents.schedules.forms import Scheduled, store, unit_of
+from stepagents.schedules.parts import shape_of
 from stepagents.schedules.sizes import divisors
 from stepagents.schedules.space import LEAST_LANES, MOST_LANES, TALLEST, Schedule, ScheduleForm, SizedFunction, rows_of
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.schedules.writer import ProgramLane, Writer, tuple_text
+from stepcore.sizes.dim import product
+
+_LARGEST: Final = 1 << 20  # elements of a tile
 
 
 class RowsForm(ScheduleForm):
@@ -21,11 +26,12 @@ class RowsForm(ScheduleForm):
         return bool(function.dims)
 
     def points(self, function: SizedFunction) -> Iterator[Schedule]:
-        """Yield tiles of rows in lanes, then those of columns."""
+        """Yield tiles of rows in lanes, then of matrices where there are several, then those of columns."""
         dims = function.dims
         for lane, own in function.lanes_of_rows(dims):
             for tile in divisors(own, 1, TALLEST):
                 yield Schedule(self.name, {"r": tile}, (lane,))
+        yield from self._of_matrices(function)
         rows = function.size(rows_of(dims))
         if max(divisors(rows, 1, MOST_LANES)) < LEAST_LANES:  # lanes that do not divide the rows
             for tile in divisors(rows, 1, TALLEST):
@@ -36,6 +42,17 @@ class RowsForm(ScheduleForm):
             for across in divisors(columns, 1, MOST_LANES):
                 for wide in divisors(columns // across, 16, 1024):
                     yield Schedule(self.name, {"c": wide}, (ProgramLane("c", across),))
+
+    def _of_matrices(self, function: SizedFunction) -> Iterator[Schedule]:
+        """Yield whole matrices, those of outer dimensions in lanes, or a number for each of them."""
+        dims = function.dims
+        if len(dims) > 2 and function.size(product(dims[-2:])) <= _LARGEST:  # whole matrices
+            for count in divisors(function.size(product(dims[:-2])), 1, MOST_LANES):
+                yield Schedule(self.name, {}, (ProgramLane("b", count),))
+        elif len(dims) == 2 and any(len(shape_of(node)) > 2 for node in function.behind):  # a number for each matrix
+            for own in divisors(function.size(dims[0]), 1, MOST_LANES):
+                for across in divisors(function.size(dims[1]), 1, MOST_LANES // own):
+                    yield Schedule(self.name, {"r": 1, "c": 1}, (ProgramLane("r", own), ProgramLane("c", across)))
 
     def write(self, writer: Writer, plan: Scheduled) -> None:
         """Write the result as Maps over its blocks.

@@ -15,7 +15,7 @@ from stepagents.schedules.forms import Scheduled, bracketed
 from stepagents.schedules.front import smaller
 from stepagents.schedules.gathered import CutForm, GatheredForm
 from stepagents.schedules.naming import file_names
-from stepagents.schedules.parts import NoSchedule, shape_of
+from stepagents.schedules.parts import NoSchedule, runs_of, shape_of
 from stepagents.schedules.products import ProductForm
 from stepagents.schedules.programs import Tiled, tiled
 from stepagents.schedules.ranking import Ranking
@@ -169,7 +169,9 @@ def _written(function: SizedFunction, point: Schedule, chip: Hardware) -> Tiled:
     writer = Writer(blocks, lanes, taken, names, chip.memory.burst, function.anchor)
     labels = form.labels(function, sizes)
     folded = form.folded(function, point, labels)
-    plan = Scheduled(function.part(labels), form.loops(function, labels), memory, folded)
+    part = function.part(labels)
+    writer.runs = runs_of(part)
+    plan = Scheduled(part, form.loops(function, labels), memory, folded)
     if names:
         writer.lines.append(f"{', '.join(names.values())} = {', '.join(texts.values())}")
     form.write(writer, plan)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from math import prod
+from math import gcd, prod
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepagents.schedules.forms import Scheduled
@@ -122,13 +122,17 @@ class SizedFunction:
         return tuple(map(self.size, dims))
 
     def lanes_of_rows(self, dims: tuple[Dim, ...], most: int = MOST_LANES) -> Iterator[tuple[ProgramLane, int]]:
-        """Yield lanes of rows of ``dims``, or of outer dimensions where there are any, and the rows of each lane."""
+        """Yield lanes of rows of ``dims``, or of outer dimensions where there are any, and the rows of each lane.
+
+        Of rows that are merged, which tiles do not reach across, so many follow each other in a lane at least.
+        """
         rows = self.size(rows_of(dims))
         if len(dims) > 2:
             for count in divisors(self.size(prod(dims[:-2], start=Dim.of(1))), 1, most):
                 yield ProgramLane("b", count), rows
         for count in divisors(rows, 1, most):
-            yield ProgramLane("r", count), rows // count
+            own = rows // count
+            yield ProgramLane("r", count), gcd(own, self.size(self.tallest)) if self.is_merged else own
 
 
 def rows_of(dims: tuple[Dim, ...]) -> Dim:

@@ -39,6 +39,7 @@ REDUCED: Final = {name: f"torch.{name}({{0}}, {{1}}, keepdim=True)" for name in 
 _EXTREMES: Final = {"max": "amax", "min": "amin"}
 _ALONG: Final = {"cumsum": "torch.cumsum({0}, {1})", "flip": "torch.flip({0}, [{1}])"}
 _ACTIVATIONS: Final = {"elu": "1.0", "leaky_relu": "0.01"}  # and the parameter where none is written
+_CHANNELS: Final = frozenset({"_native_batch_norm_legit", "_native_batch_norm_legit_no_training"})
 _SOFTMAX: Final = {"_softmax": "torch.softmax", "_log_softmax": "torch.log_softmax"}
 _CASTS: Final = {"fp32": "float", "int64": "long", "bool": "bool"}
 _FILLED: Final = frozenset({"scalar_tensor", "full"})
@@ -253,6 +254,38 @@ def _layer_norm(body: TileText, part: TilePart) -> str:
     return text
 
 
+def _batch_norm(body: TileText, part: TilePart, whole: Node) -> str:
+    """Return the text of a normalization of each channel (dimension 1): by given numbers, or of each plane by its own.
+
+    Raises:
+        NoSchedule: the mean is one of several images, or of a plane that is cut.
+    """
+    given: Any = whole.args
+    rank, dims = len(part.labels), shape_of(part.node)
+    x = body.argument(given[0], part.labels)
+    body.count(part, 9)
+
+    def channel(node: Node) -> str:
+        text = body.argument(node, (part.labels[1],))
+        return f"{text}.reshape(-1, 1)" if rank == 3 else text
+
+    if opname(whole) == "_native_batch_norm_legit_no_training":
+        centred, variance = f"({x} - {channel(given[3])})", channel(given[4])
+    elif dims[0] != 1 or given[1] is not None or any(label != WHOLE for label in part.labels[2:]) or rank < 3:
+        raise NoSchedule(
+            "a mean over several images, or over what is cut into tiles, has no form over tiles yet", whole
+        )
+    else:
+        axes = "1" if rank == 3 else "(0, 1)"
+        centred = body.keep(f"{x} - torch.mean({x}, {axes}, keepdim=True)", "centred")
+        variance = body.keep(f"torch.mean({centred} * {centred}, {axes}, keepdim=True)", "variance")
+    text = f"{centred} * torch.rsqrt({variance} + {scalar_argument(whole, (len(given) - 1,))})"
+    for factor, sign in ((given[1], "*"), (given[2], "+")):
+        if factor is not None:
+            text = f"{text} {sign} {channel(factor)}"
+    return text
+
+
 def _item(body: TileText, part: TilePart) -> str:
     given: Any = part.node.args[0]
     index: Any = part.node.args[1]
@@ -264,6 +297,8 @@ def _item(body: TileText, part: TilePart) -> str:
         return _folded(
             body, part, options[0], options[1], keep=len(options) > 2 and bool(options[2]), template=template
         )
+    if opname(given) in _CHANNELS and index == 0:
+        return _batch_norm(body, part, given)
     if opname(given) == "split_with_sizes":
         return split(body, part, given, index)
     if opname(given) == "topk":

@@ -119,7 +119,7 @@ def _viewed(body: TileText, part: TilePart) -> str:
         node, at = behind(node, at, splits=True)
     labels = tuple(_label(part, index) for index in at)
     given = TilePart(node, labels)
-    if len(labels) > 1 and labels[-1] == labels[-2] != WHOLE:
+    if len(labels) > 1 and labels[-1] == labels[-2] != WHOLE and body.blocks.sizes.get(labels[-1]) != 1:
         raise NoSchedule(_RESHAPED, part.node)
     text = body.of(given)
     columns = [body.blocks.tile(each)[1] for each in (given, part)][1]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from math import gcd, lcm, prod
+from math import lcm, prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepagents.lower.functions import fresh_name
@@ -17,6 +18,7 @@ from stepagents.schedules.bodies import declared
 from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
 from stepagents.schedules.naming import line_comment
 from stepagents.schedules.parts import LABELS, WHOLE, Blocks, NoSchedule, TilePart, scalar_of
+from stepagents.schedules.repeats import LoopShares, RepeatedLoad, loop_shares, repeated
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.traced.graph import size_text
 from stepcore.fn.decl import FnDecl
@@ -105,6 +107,7 @@ class Writer:
     may_end: bool = False  # the last lane of rows may have fewer blocks than the others
     least: dict[str, int] = field(default_factory=dict)  # the one size that such a program is for, by its text
     views: dict[str, MemoryView] = field(default_factory=dict)  # of tensors whose memory has other sizes
+    runs: Mapping[str, tuple[Dim, ...]] = field(default_factory=dict)  # the dimensions that a loop runs over
     _said: set[str] = field(default_factory=set)
     _counts: dict[str, str] = field(default_factory=dict)
 
@@ -125,7 +128,12 @@ class Writer:
             return -(-size // step)
         if size % step:
             raise NoSchedule(f"{step} does not divide {node_dim} = {size}")
-        self.divide(node_dim, step)
+        shares = self._shares(label)
+        if shares is None:
+            self.divide(node_dim, step)
+        else:
+            for dim, lanes, block in zip(shares.dims, shares.lanes, shares.blocks, strict=True):
+                self.divide(dim, lanes * block)
         return size // step if self.blocks.sizes[label].constant is not None else 1
 
     def is_uneven(self, label: str, size: int) -> bool:
@@ -137,20 +145,24 @@ class Writer:
         return size % block == 0 and blocks % lanes != 0 and -(-blocks // lanes) * (lanes - 1) < blocks
 
     def divide(self, size: Dim, step: int) -> None:
-        """Note that ``step`` must divide a size; where that is a product, its factors share the step if they can."""
-        if size.constant is not None:
-            return
-        shares, rest = {}, step
-        for symbol in sorted(size.symbols()) if len(size.terms) == 1 and size.is_integral else ():
-            shares[symbol] = gcd(rest, self.blocks.bound[symbol])
-            rest //= shares[symbol]
-        for text, each in shares.items() if shares and rest == 1 else ((str(size), step),):
-            self.divisors[text] = lcm(self.divisors.get(text, 1), each)
+        """Note that ``step`` must divide a size."""
+        if size.constant is None:
+            text = str(size)
+            self.divisors[text] = lcm(self.divisors.get(text, 1), step)
 
     def hold(self, size: Dim, number: int) -> None:
         """Note that the program is for one value of a size."""
         if size.constant is None:
             self.least[str(size)] = self.divisors[str(size)] = number
+
+    def _shares(self, label: str) -> LoopShares | None:
+        """Return how lanes share a loop over several dimensions; None for others, or where they cut it unevenly."""
+        dims = [dim for dim in self.runs.get(label, ()) if dim != 1]
+        block = self.blocks.sizes[label].constant
+        lane = self.lanes.get(label)
+        if len(dims) < 2 or block is None or (lane is not None and lane.dealt):
+            return None
+        return loop_shares(dims, self._lane_count(label), (block, self.names.get(label, "")), self.blocks.bound)
 
     def _lane_count(self, label: str) -> int:
         return self.lanes[label].count if label in self.lanes else 1
@@ -166,6 +178,8 @@ class Writer:
             block = self.names.get(label, "")
             divisors = [text for text in (block, self._lane_count(label)) if text not in ("", 1)]
             value = " // ".join(map(str, [_factor(str(size)), *divisors]))
+            if (shares := self._shares(label)) is not None:
+                value = shares.text()
             if self.is_uneven(label, size.bind(self.blocks.bound)):
                 value = str(self.rounds(label, size))
             self.lines.append(f"{name} = {value}")
@@ -207,47 +221,70 @@ class Writer:
         Raises:
             NoSchedule: its tiles are not in an order that a load can follow.
         """
-        self.follows(part, loops)
+        repeats = self.follows(part, loops)
         if part.is_position:
+            if repeats:
+                raise NoSchedule("positions cannot be counted where rows run over several dimensions", part.node)
             return self.counted(part.labels[0], loops, readers, uses)
         uneven = {label for label, size in loops if self.is_uneven(label, size.bind(self.blocks.bound))}
-        own = tuple(lane for lane in self._live(readers) if lane.label in part.labels or lane.label in uneven)
+        walks = {label for label in part.labels if label not in repeats or repeats[label].lanes > 1}
+        own = tuple(lane for lane in self._live(readers) if lane.label in walks or lane.label in uneven)
         shared = tuple(lane for lane in self._live(readers) if lane not in own)
         strides = {label: self.stride(part, label) for label, _ in loops}
-        shape = [self._own_count(label, size) for label, size in loops]
+        shape: list[tuple[str, str]] = []  # and strides
+        joined: list[int] = []
+        for label, size in loops:
+            if label in repeats:
+                self.loop(label, size)
+                joined += range(len(shape) + 1, len(shape) + len(repeats[label].steps))
+                shape += repeats[label].steps
+            else:
+                shape.append((self._own_count(label, size), self._step(strides[label], label)))
         rows, columns = self.blocks.tile(part)
         tile = ", ".join(self._tile_text(size, label) for size, label in zip((rows, columns), part.matrix, strict=True))
         arguments = [f"tensor={part.node.name}", f"tile=[{tile}]"]
         if shape:
-            steps = [self._step(strides[label], label) for label, _ in loops]
-            arguments += [f"shape=[{', '.join(shape)}]", f"stride=[{', '.join(steps)}]"]
-        base = self.base(part, own, [label for label, _ in loops])
+            counts, steps = zip(*shape, strict=True)
+            arguments += [f"shape=[{', '.join(counts)}]", f"stride=[{', '.join(steps)}]"]
+        base = self.base(part, own, [label for label, _ in loops], repeats)
         if base:
             arguments.append(f"base={base}")
         arguments.append("dispatch=@")
         text = f"step.LinearOffChipLoad({', '.join(arguments)}).apply()"
+        if joined:
+            text = f"step.Flatten(L={joined}).apply({text})"
         calls = self.rounds_of(loops)
         self.costs.loads.append(LoadCost(lane_count(own), calls, self.bursts(part)))
         return self.shared(text, f"{part.node.name}_tiles", own, shared, uses)
 
-    def follows(self, part: TilePart, loops: Loops) -> None:
-        """Note that tiles divide what rows of tiles run over besides, where they run over several dimensions.
+    def follows(self, part: TilePart, loops: Loops) -> dict[str, RepeatedLoad]:
+        """Return how a part is walked along loops over more than it has, by their labels.
+
+        Where rows of tiles run over several dimensions, tiles have to divide the last one, which is noted.
 
         Raises:
-            NoSchedule: they do not, or the part does not have all of a dimension that a loop runs over.
+            NoSchedule: they do not, or the part has another order than a loop.
         """
         dims = self.blocks.dims(part.node)
+        found: dict[str, RepeatedLoad] = {}
         for label, size in loops:
-            covered = [dim for dim, own in zip(dims, part.labels, strict=True) if own == label]
+            covered = [dim for dim, own in zip(dims, part.labels, strict=True) if own == label and dim != 1]
             if covered and product(covered).bind(self.blocks.bound) != size.bind(self.blocks.bound):
-                raise NoSchedule(_OTHER_ORDER, part.node)
-            block = self.blocks.sizes[label].constant
-            if len(covered) < 2 or block in (None, 1):
+                shares = self._shares(label)
+                repeat = None if shares is None else repeated(shares, covered, self.stride(part, label))
+                if repeat is None:
+                    raise NoSchedule(_OTHER_ORDER, part.node)
+                found[label] = repeat
                 continue
-            own = covered[-1].bind(self.blocks.bound)
+            block = self.blocks.sizes[label].constant
+            if part.labels.count(label) < 2 or block in (None, 1):
+                continue
+            rows = dims[len(part.labels) - 1 - part.labels[::-1].index(label)]
+            own = rows.bind(self.blocks.bound)
             if own % block:
-                raise NoSchedule(f"{block} does not divide {covered[-1]} = {own}, which rows run over besides")
-            self.divide(covered[-1], block)
+                raise NoSchedule(f"{block} does not divide {rows} = {own}, which rows run over besides")
+            self.divide(rows, block)
+        return found
 
     def _own_count(self, label: str, size: Dim) -> str:
         """Return how many blocks the lane at hand has: the last one may have fewer."""
@@ -321,10 +358,19 @@ class Writer:
             step *= self.blocks.sizes[label].bind(self.blocks.bound)
         return f"{_factor(size_text(size))} // {step}"
 
-    def base(self, part: TilePart, lanes: Sequence[ProgramLane], looped: Sequence[str]) -> str:
+    def base(
+        self,
+        part: TilePart,
+        lanes: Sequence[ProgramLane],
+        looped: Sequence[str],
+        repeats: Mapping[str, RepeatedLoad] = MappingProxyType({}),
+    ) -> str:
         """Return the number of the first tile of each lane; one without a loop has one block."""
         terms: list[str] = []
         for lane in lanes:
+            if lane.label in repeats:
+                terms.append(repeats[lane.label].base(lane.index))
+                continue
             stride = self.stride(part, lane.label)
             run = [self._counts[lane.label]] if lane.label in looped and not lane.dealt else []
             if lane.label not in looped:
