@@ -15,7 +15,6 @@ import queue
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, Final, NoReturn
 
@@ -36,6 +35,7 @@ from stepcore.jobs.messages import (
 )
 from stepcore.system.data_limit import data_bytes, leave_limit_of_owner
 from stepcore.system.scarce import what_is_scarce
+from stepcore.text.raised import kind_of, trace_of
 from stepcore.version import VERSION
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -204,8 +204,8 @@ def serve(handlers: Sequence[Handler], prepare: Callable[[], None] | None = None
         _flush()
         try:
             owner.send({"job": start["job"], **message})
-        except (TypeError, ValueError):  # a value that is no JSON
-            owner.send({"job": start["job"], **_internal_error()})
+        except (TypeError, ValueError) as error:  # a value that is no JSON
+            owner.send({"job": start["job"], **_internal_error(error)})
 
 
 def _begin(prepare: Callable[[], None] | None) -> _Owner:
@@ -248,10 +248,10 @@ def _perform(handlers: Mapping[str, Handler], start: Mapping[str, Any], context:
         return {"type": "cancelled"}
     except JobError as error:
         return _error(error)
-    except MemoryError:
-        return _error(JobError("STEP406", "the memory limit was reached", trace=traceback.format_exc()))
-    except Exception:  # noqa: BLE001 - reported as STEP911
-        return _internal_error()
+    except MemoryError as error:
+        return _error(JobError("STEP406", "the memory limit was reached", trace=trace_of(error)))
+    except Exception as error:  # noqa: BLE001 - reported as STEP911
+        return _internal_error(error)
 
 
 def _error(error: JobError) -> dict[str, Any]:
@@ -259,10 +259,8 @@ def _error(error: JobError) -> dict[str, Any]:
     return {"type": "error", "code": error.code, "message": error.message, "detail": detail, "trace": error.trace}
 
 
-def _internal_error() -> dict[str, Any]:
-    kind = sys.exc_info()[0]
-    name = kind.__name__ if kind else "unknown"
-    return _error(JobError("STEP911", _MESSAGE.format(name), trace=traceback.format_exc()))
+def _internal_error(error: BaseException) -> dict[str, Any]:
+    return _error(JobError("STEP911", _MESSAGE.format(kind_of(error)), trace=trace_of(error)))
 
 
 def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:

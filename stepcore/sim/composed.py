@@ -31,6 +31,7 @@ from stepcore.sim.functional import Session
 from stepcore.sim.hosting import sizes_of
 from stepcore.sim.world import tensors_of
 from stepcore.sizes.dim import DEFAULT_SIZES, DimError
+from stepcore.text.raised import told
 from stepcore.text.wording import counted
 from stepcore.types import tensor_shapes
 
@@ -168,7 +169,7 @@ class ComposedRun:
         except SimError:
             raise
         except Exception as error:
-            raise SimError("STEP408", f"the reference failed: {type(error).__name__}: {error}") from error
+            raise SimError("STEP408", f"the reference failed: {told(error)}") from error
         finally:
             torch.set_default_dtype(before)
         return tensors_of(found)

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import torch
 
+from stepcore.sim.torch_functions import ReplacedFunctions, TorchFunctions
+
 _CPU: Final = torch.device("cpu")
 _DETERMINISTIC: Final[Any] = torch.utils.deterministic
 
@@ -52,14 +54,22 @@ def settings_kept() -> Iterator[None]:
     """Put back, at the end, what the code inside sets in PyTorch: settings of the process, and the state of its seed.
 
     Numbers too small for the usual form (denormals) are computed with again, too.
+
+    Raises:
+        ReplacedFunctions: the code replaced functions of PyTorch. These are put back, whatever else it raised.
     """
+    functions = TorchFunctions()
     before = [read() for read, _ in _SETTINGS]
     drawn = torch.get_rng_state()
+    replaced: list[str] = []
     try:
         yield
     finally:
+        replaced += functions.put_back()
         for value, (read, put) in zip(before, _SETTINGS, strict=True):
             if read() != value:
                 put(value)
         torch.set_flush_denormal(False)
         torch.set_rng_state(drawn)
+    if replaced:
+        raise ReplacedFunctions(replaced)

@@ -22,6 +22,7 @@ from stepcore.sim.nested import Nested, packed
 from stepcore.sim.ragged import RaggedData, StreamData
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.sources import Sources
+from stepcore.text.raised import told
 from stepcore.text.wording import counted, what_is
 from stepcore.types import STuple, components
 
@@ -186,7 +187,7 @@ class World:
         except SimError:  # a wrapper around the user's function has said what happened, and where
             raise
         except Exception as error:
-            raise SimError("STEP408", f"the reference failed: {type(error).__name__}: {error}") from error
+            raise SimError("STEP408", f"the reference failed: {told(error)}") from error
         finally:
             torch.set_default_dtype(before)
         if self.spec.outputs is not None and any(_depth(port) for port in self.spec.outputs):

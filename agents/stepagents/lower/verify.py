@@ -10,6 +10,7 @@ from stepcore.check.programs import Checked
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Verdict
 from stepcore.sim.functional import Session
+from stepcore.text.raised import told
 
 
 def verify(checked: Checked, data: CheckData, limit: int = 4 << 30) -> Verdict:
@@ -33,7 +34,7 @@ def verify(checked: Checked, data: CheckData, limit: int = 4 << 30) -> Verdict:
         try:
             return list(data.results(tensors(torch.get_default_dtype())))
         except Exception as error:
-            raise SimError("STEP408", f"the function failed: {type(error).__name__}: {error}") from error
+            raise SimError("STEP408", f"the function failed: {told(error)}") from error
 
     def given(dtype: torch.dtype) -> dict[str, list[Tensor]]:
         return {name: [tensor] for name, tensor in tensors(dtype).items()}

@@ -26,6 +26,7 @@ from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
 from stepagents.torchfn.subject import TORCH_DTYPES, TracedSubject
 from stepagents.torchfn.usage import kept_states
+from stepcore.text.raised import kind_of, words
 
 
 class SubjectRunner:
@@ -132,12 +133,13 @@ class SubjectRunner:
 
     def _failed(self, watch: OperationWatch, refused: Refused) -> RunFailure:
         error = refused.__cause__
+        cause = refused if error is None else error
         found = watch.last
-        message = str(error) if error is not None else str(refused)
+        message = words(cause)
         frame, line = _place(error.__traceback__ if error is not None else None, self._guard.path)
         if found is None or (found.message not in message and message not in found.message):
             operands = watch.looked or watch.operands
-            found = RunFailure("", message, type(error).__name__, operands=tuple(operands), progress=watch.count + 1)
+            found = RunFailure("", message, kind_of(cause), operands=tuple(operands), progress=watch.count + 1)
             found.cut = watch.cut
         found.kernels = watch.kernels
         found.refused = refused

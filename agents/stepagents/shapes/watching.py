@@ -22,6 +22,7 @@ from stepagents.shapes.usual import BROADCASTING, Usual, integers, leaves
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.stand_ins import STAND_INS
 from stepagents.torchfn.usage import CONVOLUTIONS
+from stepcore.text.raised import kind_of, words
 
 _LOOKS: Final = frozenset({"__get__", "size", "dim", "__len__", "numel", "ndimension", "nelement", "stride"})
 _MOST_LOOKED: Final = 12
@@ -104,7 +105,7 @@ class OperationWatch(TorchFunctionMode):
             self.last = RunFailure(
                 name, operands=operands, numbers=numbers, options=named, text=text, progress=self.count
             )
-            self.last.message, self.last.error = str(error), type(error).__name__
+            self.last.message, self.last.error = words(error), kind_of(error)
             raise
         if name in _LOOKS and not isinstance(result, Tensor):
             self.looked = [*self.looked, *operands][-_MOST_LOOKED:]

@@ -27,6 +27,7 @@ from stepagents.traced.graph import ModuleState
 from stepcore.records import Record
 from stepcore.sim.worker.imports import import_module
 from stepcore.sizes.dim import Dim
+from stepcore.text.raised import told
 
 SEED: Final = 42
 DTYPES: Final[Mapping[torch.dtype, str]] = {
@@ -226,7 +227,7 @@ def _instance(target: Target, module: ModuleType, class_: type) -> tuple[Any, bo
         return class_(*positional, **(options or {})), options is not None
     except Exception as error:
         advice = "" if callable(maker) else "; write get_init_inputs() that returns the arguments of its constructor"
-        what = f"{target.class_name} cannot be instantiated: {type(error).__name__}: {error}{advice}"
+        what = f"{target.class_name} cannot be instantiated: {told(error)}{advice}"
         raise refuse(NO_FUNCTION, what, target.path, target.line) from error
 
 

@@ -22,9 +22,12 @@ from stepcore.findings.diagnostics import StepError
 from stepcore.findings.errors import SimError
 from stepcore.jobdata.failures import FailureDetail, Reads
 from stepcore.jobs import JobCancelled, JobError
+from stepcore.ops.base import RuleError
 from stepcore.sim.opened import Opened, noting
+from stepcore.sim.torch_functions import ReplacedFunctions
 from stepcore.sim.torch_settings import settings_kept
 from stepcore.surface.program import Program
+from stepcore.text.raised import is_a, kind_of, own, told, words
 
 
 def import_module(
@@ -115,18 +118,22 @@ def describe(error: BaseException, path: str) -> str:
     """Return "line 3: ValueError: ..." for an error, with the last line of ``path`` that it went through."""
     line = line_of(error, path)
     place = f"line {line}: " if line is not None else ""
-    if isinstance(error, SystemExit):
-        return f"{place}it ends the process (SystemExit: {error.code})"
-    if isinstance(error, StepError):
-        return f"{place}{error.message} ({error.code})"
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{place}{type(error).__name__}" + (f": {text}" if text else "")
+    if is_a(error, SystemExit):
+        return f"{place}it ends the process (SystemExit: {words(own(error, SystemExit, 'code'))})"
+    if type(error) is ReplacedFunctions:
+        return f"{place}{error}"
+    if type(error) is StepError or type(error) is RuleError:
+        return f"{place}{words(error.message)} ({words(error.code)})"
+    if is_a(error, SyntaxError):
+        return f"{place}{kind_of(error)}: {words(own(error, SyntaxError, 'msg'))}"
+    return place + told(error)
 
 
 def line_of(error: BaseException, path: str) -> int | None:
     """Return the line of ``path`` where ``error`` arose, counted from 1."""
-    if isinstance(error, SyntaxError) and error.filename == path:
-        return error.lineno
+    if is_a(error, SyntaxError) and words(own(error, SyntaxError, "filename")) == path:
+        line = own(error, SyntaxError, "lineno")
+        return line if type(line) is int else None
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     return lines[-1] if lines else None
 

@@ -20,10 +20,13 @@ from stepcore.frontend.python import imports_published
 from stepcore.frontend.script import tests_of, with_marks
 from stepcore.jobdata.programs import VerdictRow, VerifyRequest
 from stepcore.jobs import JobCancelled, JobError
+from stepcore.ops.base import RuleError
+from stepcore.sim.torch_functions import ReplacedFunctions
 from stepcore.sim.torch_settings import settings_kept
 from stepcore.sim.worker.imports import describe, import_module
 from stepcore.sim.worker.tasks import checked_file
 from stepcore.surface.consuming import FINDINGS
+from stepcore.text.raised import is_a, own
 
 _NO_CHECK = "no check of the script was reached: it has to run an assert, or torch.testing.assert_close"
 _MARK = "__stepsmith_checked__"
@@ -87,6 +90,8 @@ def _run(request: VerifyRequest, findings: list[StepError], reached: list[bool])
         return _problem(error.__cause__ or error, path)
     except _Failed as error:
         return _problem(error.__cause__ or error, path)
+    except ReplacedFunctions as error:
+        return _problem(error, path)
     finally:
         FINDINGS.reset(token)
     return None
@@ -107,11 +112,12 @@ def _call(function: Callable[[], object]) -> None:
 
 def _problem(error: BaseException, path: str) -> tuple[str, str] | None:
     """Return the code and text of what ended a script; None where it ended itself without a complaint."""
-    if isinstance(error, SystemExit) and error.code in (None, 0):
+    status = own(error, SystemExit, "code") if is_a(error, SystemExit) else error
+    if status is None or (type(status) is int and status == 0):
         return None
-    if isinstance(error, StepError):
+    if type(error) is StepError or type(error) is RuleError:
         return error.code, error.message
-    code = "STEP401" if isinstance(error, AssertionError) else "STEP404"
+    code = "STEP401" if is_a(error, AssertionError) else "STEP404"
     return code, f"the script failed: {describe(error, path)}"
 
 
