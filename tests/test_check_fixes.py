@@ -402,3 +402,32 @@ def test_copies_are_added_where_they_lack_and_the_graph_stays_consistent(body: s
     missing = sum(count - 1 for count in counts.values())
     copies = Counter(node.op_name for node in after.nodes)["Copy"] - Counter(n.op_name for n in before.nodes)["Copy"]
     assert copies == missing
+
+
+def test_fixes_are_tried_where_elaboration_stops_inside_an_application() -> None:
+    # The loop ends by its steps, while it consumes what `apply` gets: its last operator has no inputs.
+    text = """\
+inputs:
+- {name: x, dtype: fp32, dims: [1], data_gen: torch.randn}
+- {name: s1, dtype: "Multihot(fp32, 1)", dims: [1], min: 0, max: 1}
+- {name: s2, dtype: "Multihot(fp32, 2)", dims: [1], min: 0, max: 2}
+- {{name: n3, dtype: int64, dims: [1], min: 0, max: 3}
+fns:
+- {func_name: half, input_dtype: fp32, output_dtype: fp32, apply: "return [input[0] / 2]"}
+impl: |-
+  E0, E1 = step.Copy().apply(s1)
+  branches = step.Partition(N=1).apply((x, E0))
+  E2 = step.Reassemble().apply(([branches[0]], E1))
+  for k, b in enumerate([b, E3]):
+      E3 = step.Accum(fn=total, b=1).apply(E2)
+      E3 = step.Accum(fn=total, b=1).apply(E2)
+  E4, E5 = step.Copy().apply(s2)
+  branches = step.Partition(N=2).apply((E3, E4))
+  E8 = step.Flatten(L=[1]).apply(E7)
+  while True:
+      E9 = step.Promote(b=1).apply(E8)
+  E10 = step.Flatten(L=[1]).apply(E9)
+"""
+    found = check_text(text, "file.step.yaml").diagnostics
+    (stopped,) = (item for item in found if item.code == "STEP221")
+    assert text[stopped.span.start : stopped.span.end] == "True"

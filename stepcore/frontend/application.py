@@ -132,13 +132,14 @@ def apply_operator(el: Elaboration, owner: OperatorRef | OperatorValue, call: as
     name = ref.cls.__name__ if ref.cls is not None else ref.name
     alias = ref.name if ref.name != name else ""
     node = Node(
-        len(graph.nodes), name, op, (), (), el.span(call), made.span, made.param_spans, (), made.params, alias
+        len(graph.nodes), name, None, (), (), el.span(call), made.span, made.param_spans, (), made.params, alias
     )  # fmt: skip
     graph.nodes.append(node)
-    known = _inputs(el, node, ref, argument, value)
-    if not known or op is None:
+    # Elaboration may stop between here and there: what has an operator has its inputs, too.
+    if _inputs(el, node, ref, argument, value):
+        node.op = op
+    if node.op is None:
         graph.complete = False
-        node.op = op if known else None
     return _outputs(el, node, ref, node.params)
 
 
