@@ -24,11 +24,12 @@ from stepagents.lower.search import Lowering, LoweringOptions, VerifiedProgram, 
 from stepagents.proposers.programs import solution
 from stepagents.schedules.routed.mixture import is_mixture
 from stepagents.shapes.dtypes import retyped
-from stepagents.shapes.proposal import SizesProposal, propose
+from stepagents.shapes.particular import chosen
+from stepagents.shapes.proposal import SizesProposal, check, propose
 from stepagents.torchfn.checks import Checks, make_checks
 from stepagents.torchfn.delivery.network import network_sizes, network_text
 from stepagents.torchfn.delivery.program import file_sizes, python_text, task_text
-from stepagents.torchfn.dims import Description, completed, partly
+from stepagents.torchfn.dims import Description, completed
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.informed import informed
 from stepagents.torchfn.network import Known, lower_network, network_costs
@@ -57,10 +58,15 @@ def function(request: FunctionRequest, context: Context) -> FunctionResult:
         JobError: the function cannot be taken; ``detail`` holds all findings.
     """
     try:
-        found = _Job(request, context).run()
-        return replace(found, peak_bytes=_peak_bytes(), cpu_seconds=process_time())
+        job = _Job(request, context)
+        try:
+            found = job.run()
+        except Refused as error:
+            raise error.beside(job.note) from error
     except Refused as error:
         raise error.as_job_error(request.text) from error
+    notes = (*filter(None, [job.note]), *found.notes)
+    return replace(found, notes=notes, peak_bytes=_peak_bytes(), cpu_seconds=process_time())
 
 
 def _peak_bytes() -> int | None:
@@ -97,7 +103,6 @@ class _Job:
             what = "taking a function runs its file, and this workspace is not trusted"
             raise refuse(NO_FUNCTION, what, request.path, advice="trust the workspace first")
         self._target: Target = find_target(request.path, request.text, request.selector)
-        self._told = partly(self._target, request.inputs, request.dims)
         self._remark = ""
         self._instead = ""  # why there is no program over tiles, where one was looked for
         self._inferred: SizesProposal | None = None
@@ -105,10 +110,13 @@ class _Job:
         self._seed = _SEED if request.seed is None else request.seed
         self._folder = Path(request.folder or Path(request.path).absolute().parent)
         self._guard = Guard(request.path, self._target.line, request.call_seconds, lambda: context.cancelled)
+        torch.set_num_threads(1)
+        self._choice = chosen(self._target, request.inputs, request.dims, self._guard)
+        self._told = self._choice.told
+        self.note = self._choice.note
 
     def run(self) -> FunctionResult:
         """Trace, lower, verify, write."""
-        torch.set_num_threads(1)
         description = self._description()
         if self._request.emit == "tiled":
             return self._tiled(description)
@@ -154,16 +162,34 @@ class _Job:
             return completed(self._target, self._told)
         self._tell("sizes")
         proposal = self._proposal()
-        if not proposal.is_settled:
+        if proposal.is_settled:
+            return self._accepted(proposal)
+        examples = self._by_examples()
+        if examples is None:
             raise unsettled(self._target, self._told.loosened, proposal)
-        return self._accepted(proposal)
+        return examples
+
+    def _by_examples(self) -> Description | None:
+        """Return the sizes of ``get_inputs()`` that the function's text contradicts, None where it fails at them."""
+        partial = self._choice.examples
+        description = None if partial is None else completed(self._target, partial)
+        if description is None or check(self._target, description, self._guard) is not None:
+            return None
+        self._inferred, self.note = None, self._choice.note_of_examples
+        return description
+
+    def _failing(self, description: Description) -> Description | None:
+        """Return :meth:`_by_examples` where the function does not run at ``description``."""
+        if self._choice.examples is None or check(self._target, description, self._guard) is None:
+            return None
+        return self._by_examples()
 
     def _typed(self, description: Description) -> tuple[Description, TracedFunction, Lowering]:
         """Trace and lower; element types that nobody wrote are those with which the function runs."""
         try:
             return description, *self._traced(description)
         except Refused:
-            other = retyped(self._target, description, self._guard) or self._loosened()
+            other = retyped(self._target, description, self._guard) or self._failing(description) or self._loosened()
             if other is None:
                 raise
             return other, *self._traced(other)

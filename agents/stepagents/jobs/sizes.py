@@ -9,8 +9,9 @@ from pathlib import Path
 import torch
 
 from stepagents.shapes.dtypes import retyped
+from stepagents.shapes.particular import chosen
 from stepagents.shapes.proposal import SizedArgument, SizesProposal, check, propose, written_down
-from stepagents.torchfn.dims import Partial, completed, partly, unknown_sizes
+from stepagents.torchfn.dims import Partial, completed, unknown_sizes
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import NO_FUNCTION, Refused, refuse
 from stepagents.torchfn.target import Target, find_target
@@ -40,7 +41,15 @@ def sizes(request: SizesRequest, context: Context) -> ProposedSizes:
 
 
 def _found(target: Target, request: SizesRequest, guard: Guard) -> SizesProposal:
-    partial = partly(target, request.inputs, request.dims)
+    choice = chosen(target, request.inputs, request.dims, guard)
+    found = _sized(target, choice.told, request, guard)
+    if found.problem and choice.examples is not None:
+        other = _sized(target, choice.examples, request, guard)
+        found = found if other.problem else other
+    return replace(found, problem=f"{found.problem} ({choice.note})") if found.problem and choice.note else found
+
+
+def _sized(target: Target, partial: Partial, request: SizesRequest, guard: Guard) -> SizesProposal:
     asked = {text.partition("=")[0].strip() for text in request.inputs}
     if partial.can_be_inferred:
         return _inferred(target, partial.loosened, asked, request, guard)

@@ -7,9 +7,10 @@ Where they come from, the strongest first:
    signature or right above it. Sizes are written as PyTorch writes shapes, outermost first; fp32 unless a dtype is
    given;
 3. annotations in the manner of jaxtyping, ``Float[Tensor, "m k"]``, read as text; jaxtyping need not be installed;
-4. ``get_inputs()`` in the file, which the worker calls;
-5. a comment of the signature that is not addressed to us, ``# x: (rows, width)``. Beside ``get_inputs()`` it tells no
-   more than how sizes are called.
+4. ``get_inputs()`` in the file, which the worker calls, unless it contradicts the function's own text
+   (:mod:`stepagents.shapes.particular`);
+5. a comment of the signature that is not addressed to us, ``# x: (rows, width)``. Beside a ``get_inputs()`` that agrees
+   it tells no more than how sizes are called.
 
 A name stands for a size (a symbol), a number for itself. What none of them tells is inferred by the worker
 (:mod:`stepagents.shapes.proposal`).
@@ -105,6 +106,12 @@ class Partial(Record):
         return bool(self.missing) and not self.has_examples and not self.variadic
 
     @property
+    def needs_examples(self) -> bool:
+        """Whether ``get_inputs()`` is there, and has to tell of the arguments."""
+        told = any(item.is_tensor for item in self.found.values())
+        return self.has_examples and (bool(self.missing) or not told or self.variadic)
+
+    @property
     def loosened(self) -> Partial:
         """The same without what only comments in passing tell."""
         found = {name: item for name, item in self.found.items() if name not in self.loose}
@@ -135,7 +142,7 @@ def completed(target: Target, partial: Partial, more: Mapping[str, Described] | 
     missing = [argument for argument in partial.missing if argument.name not in known]
     found = [known[argument.name] for argument in target.arguments if argument.name in known]
     told = any(item.is_tensor for item in found)
-    if partial.has_examples and (missing or not told or target.variadic):
+    if partial.needs_examples:
         return Description(None, partial.bindings)
     if missing:
         raise _missing(target, missing)
@@ -150,8 +157,12 @@ def completed(target: Target, partial: Partial, more: Mapping[str, Described] | 
     return _renamed(target, Description(tuple(found), partial.bindings))
 
 
-def partly(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] | None = None) -> Partial:
+def partly(
+    target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] | None = None, *, with_examples: bool = True
+) -> Partial:
     """Return what is known of some arguments of ``target``, and which are missing; see :func:`describe`.
+
+    Without ``with_examples`` it is as if the file had no ``get_inputs()``.
 
     Raises:
         Refused: as there, but not for what is missing.
@@ -161,7 +172,8 @@ def partly(target: Target, inputs: Sequence[str] = (), dims: Mapping[str, int] |
         if not is_size(size):
             raise refuse(NO_TYPE, f"--dims {name}={size}: {SIZE_RULE}", target.path, target.line)
     asked = _asked(target, inputs)
-    has_examples = any(isinstance(node, ast.FunctionDef) and node.name == "get_inputs" for node in target.tree.body)
+    makers = (node for node in target.tree.body if isinstance(node, ast.FunctionDef) and node.name == "get_inputs")
+    has_examples = with_examples and any(makers)
     noted = _noted(target)
     passing = {} if has_examples else noted_in_passing(target)
     found: dict[str, Described] = {}

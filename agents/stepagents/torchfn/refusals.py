@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stepcore.jobdata.failures import FailureDetail, Finding
@@ -26,6 +26,12 @@ class Refused(Exception):
 
     def __str__(self) -> str:
         return "\n".join(item.text for item in self.findings)
+
+    def beside(self, note: str) -> Refused:
+        """Return the refusal with a further remark in its first finding, itself where there is none."""
+        first, *others = self.findings
+        found = [replace(first, message=f"{first.message} ({note})"), *others] if note else self.findings
+        return Refused(found, self.guess, self.is_final)
 
     def as_job_error(self, text: str = "") -> JobError:
         """Return the refusal as the error of a job; its detail holds all findings, where ``text`` has code."""

@@ -28,6 +28,7 @@ from stepcore.records import Record
 from stepcore.sim.worker.imports import import_module
 from stepcore.sizes.dim import Dim
 from stepcore.text.raised import told
+from stepcore.text.wording import counted
 
 SEED: Final = 42
 DTYPES: Final[Mapping[torch.dtype, str]] = {
@@ -238,25 +239,51 @@ def _split(given: list[Any]) -> tuple[list[Any], dict[str, Any] | None]:
     return given, None
 
 
-def _examples(target: Target, module: ModuleType) -> list[Example]:
+def given_examples(target: Target, guard: Guard) -> list[Any]:
+    """Import the file and return what ``get_inputs()`` gives, whether or not it is meant for the function.
+
+    Raises:
+        JobError: STEP408 when the import fails.
+        Refused: ``get_inputs()`` fails.
+    """
+    with guard.quiet():
+        torch.manual_seed(SEED)
+        return _values(target, import_module(target.path, target.text))
+
+
+def _values(target: Target, module: ModuleType) -> list[Any]:
     torch.manual_seed(SEED)
     try:
-        values = list(module.get_inputs())
+        return list(module.get_inputs())
     except Exception as error:
         line = _line_of_function(target, "get_inputs")
         why = explained(error, target.path, target.path, line, "")
         known = why.message.replace("the function", "get_inputs()", 1)
         raise refuse(NO_SIZES, known, target.path, why.line, advice=why.advice or "it has to run by itself") from error
+
+
+def _examples(target: Target, module: ModuleType) -> list[Example]:
+    values = _values(target, module)
     names = [argument.name for argument in target.arguments]
-    if not target.variadic and not _fits(target, len(values)):
+    if not target.variadic and not fits(target, len(values)):
         line = _line_of_function(target, "get_inputs")
-        what = f"get_inputs() gives {len(values)} values, and {target.qualifier} takes {', '.join(names) or 'none'}"
-        raise refuse(NO_SIZES, what, target.path, line)
+        given = counted(len(values), "value")
+        what = f"get_inputs() gives {given}, and {target.qualifier} takes {', '.join(names) or 'none'}"
+        raise refuse(NO_SIZES, what, target.path, line, advice=_way_out(names))
     names += [f"x{index}" for index in range(len(names), len(values))]
     return [Example(name, value) for name, value in zip(names, values, strict=False)]
 
 
-def _fits(target: Target, count: int) -> bool:
+def _way_out(names: Sequence[str]) -> str:
+    if not names:
+        return "take another function: this one has no argument"
+    note = ", ".join(f"{name}[m, k]" for name in names)
+    option = " ".join(f'--input "{name}=m k"' for name in names)
+    return f"add the comment `# stepsmith: {note}` with its own sizes, or pass {option}"
+
+
+def fits(target: Target, count: int) -> bool:
+    """Whether a function can be called with so many values."""
     least = sum(argument.default is None for argument in target.arguments)
     return least <= count <= len(target.arguments)
 
