@@ -11,17 +11,13 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Final, TypeAlias
 
 from stepcore.check.programs import Checked
-from stepcore.check.sizes import candidates
+from stepcore.check.sizes import Variants, candidates, operators
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget
 from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Severity
-from stepcore.fn.decl import FnDecl
-from stepcore.graph.ir import Graph
 from stepcore.printing.task import canonical_key
 
-MOST_PROGRAMS: Final = 3  # sizes at which a program of other operators or functions came out
-MOST_NUMBERS: Final = 2  # sizes at which only its numbers are others, as with ``Repeat(n=M_value)``
 _TRIED: Final = 40
 # Steps that all elaborations may take together; an honest program takes some hundreds each.
 _BUDGET: Final = 2_000_000
@@ -39,26 +35,17 @@ def elsewhere(first: Checked, at: At) -> list[tuple[dict[str, int], Checked]]:
     followed = first.followed
     if followed is None:
         return []
-    known, keys = {_signature(first)}, {_key(first)}
+    variants = Variants(_signature(first), _key(first))
     found: list[tuple[dict[str, int], Checked]] = []
-    programs = numbers = 0
     with budget.using(Budget(_BUDGET)) as own:
         for sizes in candidates(followed, _TRIED):
-            if programs >= MOST_PROGRAMS or own.is_spent:
+            if variants.are_enough or own.is_spent:
                 break
             checked = at(sizes)
             if checked is None or any(about(item.code).subject is Subject.SIZES for item in _errors(checked)):
                 continue
-            signature, key = _signature(checked), _key(checked)
-            if signature not in known:
-                programs += 1
-            elif key not in keys and numbers < MOST_NUMBERS:
-                numbers += 1
-            else:
-                continue
-            known.add(signature)
-            keys.add(key)
-            found.append((sizes, checked))
+            if variants.takes(_signature(checked), _key(checked)):
+                found.append((sizes, checked))
     return found
 
 
@@ -70,15 +57,7 @@ def _signature(checked: Checked) -> Hashable:
     """Return what two programs share that differ in numbers only."""
     arms = checked.followed.arms if checked.followed is not None else frozenset()
     codes = tuple(sorted(item.code for item in _errors(checked)))
-    return arms, codes, _operators(checked.graph)
-
-
-def _operators(graph: Graph) -> Hashable:
-    nodes = tuple(
-        (node.op_name, node.inputs, tuple(p.func_name for p in node.params.values() if isinstance(p, FnDecl)))
-        for node in graph.nodes
-    )
-    return nodes, tuple(graph.returns)
+    return arms, codes, operators(checked.graph)
 
 
 def _key(checked: Checked) -> str:

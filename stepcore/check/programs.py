@@ -22,11 +22,12 @@ from stepcore.check.affine import (
     repeated_diagnostic,
     unused_diagnostics,
 )
-from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, is_reached, other_sizes, untaken
+from stepcore.check.deciding import numbers_decide
+from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, steps_of, untaken
 from stepcore.check.typing import type_graph, with_names
 from stepcore.findings import budget
 from stepcore.findings.budget import OutOfBudget
-from stepcore.findings.codes import Part, Phase, Subject, about
+from stepcore.findings.codes import Phase, Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Fix, Severity
 from stepcore.fn.check import check_fn
 from stepcore.fn.decl import FnDecl, FnScope
@@ -219,9 +220,6 @@ def _with_fix(el: Elaborator, found: Diagnostic, spec: ProgramSpec, bindings: di
     return found
 
 
-_MANY_STEPS: Final = 100_000  # of the budget, which are left for what comes after this program
-
-
 def _check_at_other_sizes(
     spec: ProgramSpec,
     body: _Body,
@@ -230,32 +228,25 @@ def _check_at_other_sizes(
     affine: AffineRule,
     try_fix: TryFix | None,
 ) -> Checked:
-    """Check a program at the sizes that are bound, and at others whatever is not reached at those."""
+    """Check a program at the sizes that are bound, and at others whatever it does not do at those."""
     body.at = names
     checked, el = _elaborated(spec, body, bindings, affine, try_fix)
     changeable = _changeable(spec, bindings)
-    known = {(item.code, item.span) for item in checked.diagnostics}
-    met = [el]
-    for sizes in other_sizes(el, changeable):
-        own = budget.current()
-        if not untaken(met) or (own is not None and own.left < _MANY_STEPS):
-            break
+
+    def follow(sizes: Mapping[str, int]) -> Elaborator:
         at = {**bindings, **sizes}
-        # Whether the new sizes lead anywhere shows an elaboration alone; the fixes are worked out where they do.
-        _, tried = _elaborated(spec, replace(body, scope=names(at)), at, affine, None)
-        if tried.arms <= {arm for other in met for arm in other.arms}:
-            continue
+        return _followed("", replace(body, scope=names(at)), at)
+
+    def check(sizes: Mapping[str, int]) -> tuple[Checked, Elaborator]:
+        at = {**bindings, **sizes}
         # Its fixes are tried in any case: they have to leave the bound sizes without a finding, too.
-        own_body = replace(body, scope=names(at), takes_lines=False)
-        other, tried = _elaborated(spec, own_body, at, affine, try_fix)
-        new = [item for item in other.diagnostics if (item.code, item.span) not in known and _is_news(item, met)]
-        new = [replace(item, message=f"{item.message} (at {_listed(sizes, bindings)})") for item in new]
-        known |= {(item.code, item.span) for item in new}
-        checked.diagnostics += new
-        checked.affine_count += sum(about(item.code).part is Part.AFFINE for item in new)
-        met.append(tried)
-    if len(met) > 1:  # what one of them does not consume another may
-        checked.diagnostics[:] = [item for item in checked.diagnostics if not _is_unused(item)]
+        return _elaborated(spec, replace(body, scope=names(at), takes_lines=False), at, affine, try_fix)
+
+    decide = checked.followed is not None and el.graph.complete and numbers_decide(el)
+    if decide or untaken([el]):
+        from stepcore.check.arms import OtherSizes  # few programs look at sizes
+
+        OtherSizes(checked, el, changeable, follow, check).look(numbers=decide)
     return checked
 
 
@@ -265,26 +256,6 @@ def _changeable(spec: ProgramSpec, bindings: Mapping[str, int]) -> dict[str, int
     for name, _ in spec.fixed:
         found.pop(name, None)
     return found
-
-
-def _is_news(item: Diagnostic, met: list[Elaborator]) -> bool:
-    """Return whether a finding at other sizes is about an arm that was not taken before, or about consumption."""
-    info = about(item.code)
-    if info.part is Part.AFFINE:
-        return True  # wherever it stands
-    if _is_unused(item) or info.subject is Subject.SIZES:
-        return False  # the sizes that were tried are ill chosen
-    return not any(is_reached(el, item.span) for el in met)
-
-
-def _is_unused(item: Diagnostic) -> bool:
-    """Return whether a finding says that a stream is consumed too seldom, as against too often."""
-    info = about(item.code)
-    return info.phase is Phase.AFFINE and info.part is None
-
-
-def _listed(sizes: dict[str, int], bindings: dict[str, int]) -> str:
-    return ", ".join(f"{name}={size}" for name, size in sizes.items() if size != bindings[name])
 
 
 def _check_affine(
@@ -372,7 +343,7 @@ class _Fixes:
             at = {**el.bindings, **sizes}
             scopes.append(body.at(at))
             met.append(_followed("", replace(body, scope=body.at(at)), at))
-            if _steps(met[-1].graph) != _steps(el.graph):
+            if steps_of(met[-1].graph) != steps_of(el.graph):
                 return False
         return all(_is_fixed(el.conditions[condition], scopes) for condition, _ in untaken(met))
 
@@ -385,11 +356,6 @@ def _is_fixed(test: ast.expr, scopes: Sequence[Scope]) -> bool:
 
 
 _SAME_AT: Final = 12  # other sizes at which a program that looks at sizes has to be the same one
-
-
-def _steps(graph: Graph) -> tuple[object, ...]:
-    nodes = [(node.op_name, tuple(node.inputs), tuple(map(str, node.params.values()))) for node in graph.nodes]
-    return (graph.complete, tuple(graph.returns), *nodes)
 
 
 class ImplChecker:

@@ -3,22 +3,27 @@
 A program is elaborated for the sizes that are bound. An arm that it does not take there (``if M_value == 5`` at M = 5)
 is looked at where it is taken: at other sizes, one or all of which differ. They are tried, nearest to the numbers of
 the conditions first; each is a whole elaboration, as a run with those ``--dims`` would make, so nothing is reported
-that no run would meet.
+that no run would meet. Where a number decides something else (an index, a length, a rank) the same is done near the
+numbers of the program.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
+from stepcore.fn.decl import FnDecl
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
+from stepcore.graph.ir import Graph
 from stepcore.text.span import Span
 
 MAX_TRIED: Final = 40  # sizes that are tried for one program
+MOST_PROGRAMS: Final = 3  # sizes at which a program of other operators or functions came out
+MOST_NUMBERS: Final = 2  # sizes at which only its numbers are others, as with ``Repeat(n=M_value)``
 _LARGEST: Final = 2048  # of a size that is tried: a loop over it is unrolled
 _COMPOUND: Final = (ast.If, ast.For, ast.While, ast.FunctionDef)
 _LADDER: Final = (1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -140,3 +145,46 @@ def is_reached(el: Elaborator, span: Span) -> bool:
 
 def _holds(outer: Span, inner: Span) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
+
+
+def steps_of(graph: Graph) -> Hashable:
+    """Return what two elaborations of one text share that made the same program, numbers and all."""
+    nodes = [(node.op_name, tuple(node.inputs), tuple(map(str, node.params.values()))) for node in graph.nodes]
+    return (graph.complete, tuple(graph.returns), *nodes)
+
+
+def operators(graph: Graph) -> Hashable:
+    """Return what two elaborations of one text share that differ in numbers only."""
+    nodes = tuple(
+        (node.op_name, tuple(node.inputs), tuple(p.func_name for p in node.params.values() if isinstance(p, FnDecl)))
+        for node in graph.nodes
+    )
+    return nodes, tuple(graph.returns)
+
+
+class Variants:
+    """Which of the programs that a text makes at other sizes are looked at: few, and no two that are alike.
+
+    ``signature`` is what two programs share that differ in numbers only, ``key`` what the same ones share.
+    """
+
+    def __init__(self, signature: Hashable, key: Hashable) -> None:
+        self._signatures, self._keys = {signature}, {key}
+        self._programs = self._numbers = 0
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether no further one is looked for."""
+        return self._programs >= MOST_PROGRAMS
+
+    def takes(self, signature: Hashable, key: Hashable) -> bool:
+        """Return whether a program is one more that is looked at."""
+        if signature not in self._signatures:
+            self._programs += 1
+        elif key not in self._keys and self._numbers < MOST_NUMBERS:
+            self._numbers += 1
+        else:
+            return False
+        self._signatures.add(signature)
+        self._keys.add(key)
+        return True

@@ -8,6 +8,8 @@ simulator, a script) is not limited here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
@@ -107,3 +109,21 @@ class using:
 def limited(characters: int) -> using:
     """Look at a text of this length under the budget that is there already, or else under one of its own."""
     return using(_CURRENT.get() or Budget.for_text(characters))
+
+
+@contextmanager
+def sparing(steps: int) -> Iterator[Budget | None]:
+    """Look at more than was asked for: what is done inside leaves the document ``steps``, and may end before.
+
+    Findings about that end belong to nobody. None where nothing is limited.
+    """
+    whole = _CURRENT.get()
+    if whole is None:
+        yield None
+        return
+    part = Budget(max(whole.left - steps, 0), whole.looks, is_reported=True)
+    before = part.left
+    with using(part):
+        yield part
+    whole.left -= before - max(part.left, 0)
+    whole.looks = part.looks

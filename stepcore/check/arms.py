@@ -1,0 +1,116 @@
+"""What a check finds at other sizes than those that are bound: see :mod:`stepcore.check.sizes` for which are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from stepcore.check.sizes import MAX_TRIED, Variants, candidates, is_reached, operators, other_sizes, steps_of, untaken
+from stepcore.findings import budget
+from stepcore.findings.budget import Budget
+from stepcore.findings.codes import Part, Phase, Subject, about
+from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.frontend.elaborate import Elaborator
+
+if TYPE_CHECKING:
+    from stepcore.check.programs import Checked
+
+_LEFT: Final = 100_000  # steps of the budget, which are left for what comes after this program
+
+# Elaborates the program with some of its sizes bound otherwise.
+Follow: TypeAlias = Callable[[Mapping[str, int]], Elaborator]
+# Checks it there, with fixes that are tried out.
+Check: TypeAlias = "Callable[[Mapping[str, int]], tuple[Checked, Elaborator]]"
+
+
+class OtherSizes:
+    """Adds to a checked program what is wrong with it at other sizes; its graph stays that of the bound ones."""
+
+    def __init__(
+        self, checked: Checked, el: Elaborator, changeable: Mapping[str, int], follow: Follow, check: Check
+    ) -> None:
+        self._checked = checked
+        self._changeable = changeable
+        self._follow, self._check = follow, check
+        self._met = [el]
+        self._graphs = {steps_of(el.graph)}
+        self._known = {(item.code, item.span) for item in checked.diagnostics}
+
+    def look(self, *, numbers: bool) -> None:
+        """Check arms that were not taken, and with ``numbers`` what comes out where a number decides otherwise."""
+        with budget.sparing(_LEFT) as own:
+            self._arms(own)
+            if numbers:
+                self._numbers(own)
+        found = self._checked.diagnostics
+        if len(self._met) > 1:  # what one of them does not consume another may
+            found[:] = [item for item in found if not _is_unused(item)]
+
+    def _arms(self, own: Budget | None) -> None:
+        for sizes in other_sizes(self._met[0], self._changeable):
+            if not untaken(self._met) or _is_over(own):
+                return
+            # Whether the new sizes lead anywhere shows an elaboration alone; the fixes are worked out where they do.
+            tried = self._follow(sizes)
+            if not tried.arms <= {arm for other in self._met for arm in other.arms}:
+                self._add(sizes, own)
+
+    def _numbers(self, own: Budget | None) -> None:
+        first, followed = self._met[0], self._checked.followed
+        assert followed is not None, "a number decides"
+        variants = Variants(operators(first.graph), steps_of(first.graph))
+        for sizes in candidates(followed, MAX_TRIED):
+            if variants.are_enough or _is_over(own):
+                return
+            graph = self._follow(sizes).graph
+            if variants.takes(operators(graph), steps_of(graph)) and self._add(sizes, own):
+                return
+
+    def _add(self, sizes: Mapping[str, int], own: Budget | None) -> bool:
+        """Add what is found at these sizes and was not found before; return whether there is something."""
+        other, tried = self._check(sizes)
+        if own is not None and own.is_spent:
+            return False  # it was not followed to its end
+        at = ", ".join(f"{name}={size}" for name, size in sizes.items() if size != self._changeable[name])
+        steps = steps_of(tried.graph)
+        is_other = steps not in self._graphs and not any(map(_is_about_sizes, other.diagnostics))
+        news: list[Diagnostic] = []
+        for item in other.diagnostics:
+            if (item.code, item.span) in self._known:
+                continue
+            first, line_break, rest = item.message.partition("\n")
+            message = f"{first} (at {at}){line_break}{rest}"
+            if self._is_of_arm(item):
+                news.append(replace(item, message=message))
+            elif is_other and item.severity is Severity.ERROR:  # of text that is another program here
+                news.append(replace(item, message=message, fix=None))  # which would not hold where it was right
+        self._known |= {(item.code, item.span) for item in news}
+        self._checked.diagnostics += news
+        self._checked.affine_count += sum(about(item.code).part is Part.AFFINE for item in news)
+        self._met.append(tried)
+        self._graphs.add(steps)
+        return bool(news)
+
+    def _is_of_arm(self, item: Diagnostic) -> bool:
+        """Return whether a finding is about an arm that was not taken before, or about consumption wherever it is."""
+        if about(item.code).part is Part.AFFINE:
+            return True
+        if _is_unused(item) or _is_about_sizes(item):
+            return False
+        return not any(is_reached(el, item.span) for el in self._met)
+
+
+def _is_over(own: Budget | None) -> bool:
+    return own is not None and (own.is_spent or own.left <= 0)
+
+
+def _is_unused(item: Diagnostic) -> bool:
+    """Return whether a finding says that a stream is consumed too seldom, as against too often."""
+    info = about(item.code)
+    return info.phase is Phase.AFFINE and info.part is None
+
+
+def _is_about_sizes(item: Diagnostic) -> bool:
+    """Return whether a finding says that the sizes that were tried are ill chosen."""
+    return about(item.code).subject is Subject.SIZES
