@@ -477,7 +477,7 @@ def check_impl(task: TaskFile, impl_text: str, affine: AffineRule = "strict") ->
 
 UNFOLLOWED: Final = (
     "this script cannot be timed: only a run tells what becomes of its streams (they are read twice, given to other "
-    "functions, or where data decide); put its operators into a function with @step.program"
+    "functions, or where data decide) or how large they are; put its operators into a function with @step.program"
 )
 
 
@@ -502,7 +502,7 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
     except OutOfBudget as error:
         el.out_of_budget(error)
     el.settle()
-    if not el.graph.inputs:
+    if not el.graph.inputs and not el.report_unfollowed(tree, code):
         return None
     spec = ProgramSpec(name, defaults=tuple(el.bindings.items()))
     end = Span(0, 0)

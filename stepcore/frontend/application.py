@@ -14,6 +14,7 @@ from stepcore.frontend.values import (
     OperatorRef,
     OperatorValue,
     StreamRef,
+    TensorValue,
     UnknownSequence,
     Use,
     Value,
@@ -106,7 +107,7 @@ def consume(el: Elaboration, leaf: ArgumentLeaf, node: int | None, expected: str
         el.report("STEP205", leaf.expr, f"{expected}, and {value} is a parameter", way_out)
         return []
     is_told = isinstance(value, OperatorValue) and value.op is None
-    if value is UNKNOWN or is_told or isinstance(value, UnknownSequence):
+    if value is UNKNOWN or is_told or isinstance(value, UnknownSequence | TensorValue):
         el.suppress_unused = True
         return []
     mistake = miscalls.no_stream(expected, leaf.expr, value, el)

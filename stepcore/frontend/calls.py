@@ -160,6 +160,11 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         return _helper(el, callee, node)
     if isinstance(callee, FnClass):
         return functions.instantiate(el, callee, node)
+    if isinstance(callee, Method) and isinstance(callee.owner, TypeMaker):  # step.Stream.of
+        made = el.make_stream(node, of_tensors=True)
+        return _no_new_stream(el, node) if made is None else made
+    if isinstance(callee, ModuleRef | Method) and (tensor := el.make_tensor(callee, node)) is not None:
+        return tensor
     if isinstance(callee, ProgramBuiltin) and callee.name == "print" and not el.prints:
         return _print(el, node, [])  # what it would show is part of the same mistake
     args = _arguments(el, node, keep_lambdas=callee is not UNKNOWN)
@@ -368,7 +373,7 @@ def _convert(el: Elaboration, name: str, calling: Calling, param: Param, node: a
         return tuple(value) if param.kind is ParamKind.INDICES else value
     if calling.is_default(param.name, value):
         return value
-    if value is UNKNOWN or (isinstance(value, list | tuple) and any(map(is_unknown, value))):
+    if is_unknown(value) or (isinstance(value, list | tuple) and any(map(is_unknown, value))):
         return UNKNOWN
     mistake = miscalls.wrong_kind(name, calling, param, node, value, el)
     el.tell(mistake, node, el.replacing(node, mistake.meant) if mistake.meant else None)
@@ -585,9 +590,7 @@ def _type(el: Elaboration, maker: TypeMaker, node: ast.Call) -> Value:
     if made is not None:
         return made if isinstance(made, Dim) else _of_known_kinds(el, node, parts, made)
     if maker.name == "Stream":
-        way_out = "declare it in inputs of the task" if el.is_task else "make it an argument of the program"
-        el.report("STEP222", node, "a program makes no streams but by operators", way_out)
-        return UNKNOWN
+        return _no_new_stream(el, node)
     how = {
         "Scalar": 'step.Scalar("float")',
         "Symbol": 'step.Symbol("M")',
@@ -601,6 +604,12 @@ def _type(el: Elaboration, maker: TypeMaker, node: ast.Call) -> Value:
     }.get(maker.name)
     text = f"{el.text(node)} is no type"
     el.report("STEP222", node, text, f"write it like {how}" if how else "remove it")
+    return UNKNOWN
+
+
+def _no_new_stream(el: Elaboration, node: ast.Call) -> Value:
+    way_out = "declare it in inputs of the task" if el.is_task else "make it an argument of the program"
+    el.report("STEP222", node, "a program makes no streams but by operators", way_out)
     return UNKNOWN
 
 

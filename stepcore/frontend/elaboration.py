@@ -31,11 +31,13 @@ from stepcore.frontend.values import (
     EvaluationContext,
     Helper,
     LoopValue,
+    Method,
     ModuleRef,
     Path,
     Scope,
     Seen,
     StreamRef,
+    TensorValue,
     UnknownSequence,
     Use,
     Value,
@@ -285,8 +287,15 @@ class Elaboration(ABC):
                     return node_span(context.code, loop.test)
         return None
 
-    def make_stream(self, _node: ast.Call) -> Value | None:
-        """Return the stream of ``step.Stream(...)``; programs get theirs as arguments, only scripts make some."""
+    def make_stream(self, _node: ast.Call, *, of_tensors: bool = False) -> Value | None:
+        """Return the stream of ``step.Stream(...)``, or of ``step.Stream.of(...)``.
+
+        Programs get theirs as arguments, only scripts make some.
+        """
+        return None
+
+    def make_tensor(self, _callee: ModuleRef | Method, _node: ast.Call) -> TensorValue | None:
+        """Return the tensor that a call of torch makes, as far as it is known; only scripts have any."""
         return None
 
     def new_stream(self, name: str, span: Span, producer: int | None, slot: int) -> StreamRef:

@@ -33,6 +33,7 @@ from stepcore.frontend.values import (
     Scope,
     Seen,
     StreamRef,
+    TensorValue,
     TypeMaker,
     UnknownSequence,
     Value,
@@ -168,8 +169,14 @@ def _member(el: Elaboration, node: ast.Attribute, owner: Value) -> Value:
         return Method(owner, "apply")
     if node.attr == "close" and isinstance(owner, LoopValue):
         return Method(owner, "close")
+    if isinstance(owner, TensorValue):
+        from stepcore.frontend import tensors  # only scripts have any
+
+        return tensors.member(owner, node.attr)
     if is_unknown(owner):
         return UNKNOWN
+    if isinstance(owner, TypeMaker) and owner.name == "Stream" and node.attr == "of":
+        return Method(owner, "of")
     if isinstance(owner, list) and node.attr in calls.LIST_METHODS:
         return Method(owner, node.attr)
     if isinstance(owner, dict) and node.attr in ("values", "items", "keys"):
@@ -354,6 +361,10 @@ def binary(el: Elaboration, node: ast.AST, left: Value, op: ast.operator, right:
     """Return ``left op right`` on numbers, sizes, lists and tuples."""
     if left is UNKNOWN or right is UNKNOWN:
         return UNKNOWN
+    if isinstance(left, TensorValue) or isinstance(right, TensorValue):
+        from stepcore.frontend import tensors  # only scripts have any
+
+        return tensors.combined(left, right)
     sequences = (list, tuple)
     if isinstance(op, ast.Add):
         if isinstance(left, list) and isinstance(right, list):
@@ -520,7 +531,7 @@ def _compare_two(el: Elaboration, left: Value, op: ast.cmpop, right: Value) -> b
         return (left is right) == isinstance(op, ast.Is)
     if isinstance(op, ast.In | ast.NotIn) and isinstance(right, list | tuple | dict):
         el.charge(len(right))
-        if left is UNKNOWN or any(item is UNKNOWN for item in right):
+        if is_unknown(left) or any(map(is_unknown, right)):
             return None
         return any(equal(el, left, item) for item in right) == isinstance(op, ast.In)
     compare = _COMPARISONS.get(type(op))
@@ -563,7 +574,7 @@ def truth(el: Elaboration, value: Value) -> bool | None:
     if isinstance(value, Dim):
         number = el.integer(value)
         return None if number is None else bool(number)
-    if value is UNKNOWN or isinstance(value, StreamRef | Alternatives | UnknownSequence):
+    if is_unknown(value) or isinstance(value, StreamRef | Alternatives | UnknownSequence):
         return None
     return bool(value) if isinstance(value, bool | int | str | list | tuple | dict) or value is None else True
 

@@ -56,6 +56,8 @@ from stepcore.types import Element, Scalar, StreamType, STuple, tensor_shapes
 if TYPE_CHECKING:
     from stepcore.open_types.drawn import DrawnSize
 
+_STREAM: Final = TypeMaker("Stream")
+_MAKES_STREAMS: Final = re.compile(r"\bStream(?:\.of)?\(")
 _PUBLISHED: Final = re.compile(r"^(?:import step(?![\w.])|from step import )", re.MULTILINE)
 L = TypeVar("L")
 _LAYOUTS: Final = 'write layouts={"E0": "x[m, k]: read [i1, i0]", "S0": "permute [1, 0]; merge [1, 1]"}'
@@ -160,7 +162,9 @@ class PyModule:
 
 def imports_published(text: str) -> bool:
     """Whether a script imports the language under its published name and makes streams."""
-    return "stepcore" not in text and ".Stream(" in text and _PUBLISHED.search(text) is not None
+    if "stepcore" in text or "Stream" not in text:
+        return False
+    return _MAKES_STREAMS.search(text) is not None and _PUBLISHED.search(text) is not None
 
 
 def read_module(
@@ -396,8 +400,10 @@ class _Reader:
         """Return the value of what is assigned, with findings where it makes a type or a function."""
         if isinstance(node, ast.Tuple) and ast.Starred not in map(type, node.elts):
             return tuple(map(self._valued, node.elts))  # A, B = step.Tile(...), step.Tile(...)
-        if isinstance(node, ast.Call) and isinstance(self._quiet(node.func), FnClass | TypeMaker):
-            return self._aside(self.el.evaluate, node)
+        if isinstance(node, ast.Call):
+            maker = self._quiet(node.func)
+            if isinstance(maker, FnClass | TypeMaker) and maker != _STREAM:  # outside of programs Python makes streams
+                return self._aside(self.el.evaluate, node)
         return self._quiet(node)
 
     def _assign(self, statement: ast.Assign | ast.AnnAssign, value: ast.expr) -> None:

@@ -1,29 +1,46 @@
-"""Scripts without ``@step.program``: streams made by ``step.Stream(...)``, as published Python programs are written.
+"""Scripts without ``@step.program``: streams made by ``step.Stream.of(tensor)``, or by ``step.Stream(...)`` as in
+published Python programs.
 
 The whole script is followed as Python would run it: its statements in order, the functions that it calls, and then the
 functions that nothing calls (``test_...``, or a program whose parameters are named like streams of the script). What is
-no part of STeP (torch, asserts, printing) is passed over: a script is Python, and only its streams are ours.
+no part of STeP (torch, asserts, printing) is passed over: a script is Python, and only its streams are ours. Of tensors
+only dtypes and sizes count, where the text says them.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from stepcore.findings.codes import about
-from stepcore.findings.diagnostics import Fix, Related
-from stepcore.frontend import functions
+from stepcore.findings.diagnostics import Fix, Related, StepError
+from stepcore.fn.source import node_span
+from stepcore.frontend import functions, tensors
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyModule
+from stepcore.frontend.sequences import items_of
 from stepcore.frontend.state import Abandon, Frame
-from stepcore.frontend.values import UNKNOWN, EvaluationContext, FnClass, Scope, TypeMaker, Value, is_unknown
+from stepcore.frontend.tensor_streams import made_of, symbols_of
+from stepcore.frontend.values import (
+    UNKNOWN,
+    EvaluationContext,
+    FnClass,
+    Method,
+    ModuleRef,
+    Scope,
+    TensorValue,
+    TypeMaker,
+    Value,
+    is_unknown,
+)
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, is_size
 from stepcore.text.span import Embedded, Span
 from stepcore.types import Scalar, StreamType, STuple
 
 _CHECKS: Final = frozenset({"assert_close", "assert_allclose", "assert_array_equal", "assert_equal", "allclose"})
 _STREAM: Final = ("name", "dtype", "rank", "shape")
+_OF: Final = ("tensors", "dtype", "shape", "ctx", "name")
 
 
 class ScriptElaborator(Elaborator):
@@ -33,7 +50,11 @@ class ScriptElaborator(Elaborator):
     """
 
     def __init__(self, name: str, module: PyModule) -> None:
-        super().__init__(name, _bindings(module.scope), dialect=module.dialect)
+        bound = _bindings(module.scope)
+        super().__init__(name, {**DEFAULT_SIZES, **bound}, dialect=module.dialect)
+        self._bound = bound
+        self._unsized = False  # a stream has sizes that only a run knows, or others than those of the rest
+        self._floating: str | None = "float32"  # of tensors that say no dtype
         self.module = module
         self.prints = True
 
@@ -57,8 +78,10 @@ class ScriptElaborator(Elaborator):
     @property
     def is_followed(self) -> bool:
         """Whether all streams were followed, each to operators that apply to it in every run, and once."""
-        return not self.lost and not any(
-            use.path or any(context.endless for context in use.context.chain()) for use in self.uses
+        return (
+            not self.lost
+            and not self._unsized
+            and not any(use.path or any(context.endless for context in use.context.chain()) for use in self.uses)
         )
 
     def _enter(self, node: ast.FunctionDef, scope: Scope, code: Embedded) -> None:
@@ -109,39 +132,119 @@ class ScriptElaborator(Elaborator):
                     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                         names[node.id] = UNKNOWN
 
-    def make_stream(self, node: ast.Call) -> Value | None:
-        """Return the stream of ``step.Stream(name, dtype, rank, shape)``: an input of the graph."""
-        given = dict(zip(_STREAM, node.args, strict=False))
-        given.update({keyword.arg: keyword.value for keyword in node.keywords if keyword.arg in _STREAM})
+    def make_stream(self, node: ast.Call, *, of_tensors: bool = False) -> Value | None:
+        """Return the stream of ``step.Stream(name, dtype, rank, shape)`` or ``step.Stream.of(tensors, ...)``.
+
+        It is an input of the graph.
+        """
+        parameters = _OF if of_tensors else _STREAM
+        given = dict(zip(parameters, node.args, strict=False))
+        given.update({item.arg: item.value for item in node.keywords if item.arg and item.arg in parameters})
         values = {key: self.evaluate(value) for key, value in given.items()}
         name = values.get("name")
         ref = self.new_stream(name if isinstance(name, str) else "", self.span(node), producer=None, slot=0)
         self.graph.inputs.append(ref.index)
-        self.graph.streams[ref.index].type = self._type(node, given, values)
+        is_spread = any(isinstance(argument, ast.Starred) for argument in node.args)
+        if is_spread or any(keyword.arg is None for keyword in node.keywords):
+            return ref
+        if of_tensors:
+            self.graph.streams[ref.index].type = self._type_of_tensors(node, given, values)
+        else:
+            self.graph.streams[ref.index].type = self._type(node, given, values)
         return ref
+
+    def make_tensor(self, callee: ModuleRef | Method, node: ast.Call) -> TensorValue | None:
+        """Return the tensor that a call of torch makes, None where it is nothing that is known."""
+        if isinstance(callee, ModuleRef) and not callee.name.startswith("torch."):
+            return None
+        if isinstance(callee, Method) and not isinstance(callee.owner, TensorValue):
+            return None
+        args = items_of(self, node.args)
+        given: dict[str, Value] = {keyword.arg or "": self.evaluate(keyword.value) for keyword in node.keywords}
+        self.gives_away([*(args or ()), *given.values()])
+        if isinstance(callee, ModuleRef):
+            if callee.name.startswith("torch.set_default"):
+                self._floating = None
+            found = tensors.made(callee.name.removeprefix("torch."), args or (), given, self._floating)
+        else:
+            found = tensors.called(callee.owner, callee.name, args or (), given)
+        is_open = args is None or "" in given or any(context.endless for context in self.frame.context.chain())
+        return TensorValue(None, None) if found is not None and is_open else found
+
+    def _type_of_tensors(
+        self, node: ast.Call, given: Mapping[str, ast.expr], values: Mapping[str, Value]
+    ) -> StreamType | None:
+        ctx = values.get("ctx") or {}
+        sizes = {str(key): size for key, size in ctx.items()} if isinstance(ctx, dict) else None
+        try:
+            found = made_of(self, node, given, values, sizes)
+        except StepError as error:  # as a run would say it
+            super().report(error.code, given.get("tensors", node), error.message)
+            self._unsized = True
+            return None
+        if found is None:
+            self._unsized = True
+            return None
+        type_, known = found
+        self._unsized |= any(self._bound.setdefault(name, size) != size for name, size in known.items())
+        self._unsized |= not symbols_of(type_) <= known.keys()
+        self.bindings = {**self.bindings, **known}
+        return type_
+
+    def element(self, where: ast.expr | None, element: Value) -> Value:
+        """Return what is given as an element type: a text is a number's type, a list a tuple of types."""
+        if isinstance(element, str) and where is not None:
+            try:
+                return Scalar(element)
+            except ValueError as error:
+                self.report("STEP222", where, str(error))
+                return UNKNOWN
+        if isinstance(element, list | tuple) and element and all(isinstance(e, functions.ELEMENTS) for e in element):
+            return STuple(element)
+        return element
 
     def _type(self, node: ast.Call, given: Mapping[str, ast.expr], values: Mapping[str, Value]) -> StreamType | None:
         element, rank, shape = values.get("dtype"), values.get("rank"), values.get("shape")
-        if isinstance(element, str) and "dtype" in given:
-            try:
-                element = Scalar(element)
-            except ValueError as error:
-                self.report("STEP222", given["dtype"], str(error))
-                return None
-        if isinstance(element, list | tuple) and element and all(isinstance(e, functions.ELEMENTS) for e in element):
-            element = STuple(element)
+        element = self.element(given.get("dtype"), element)
         if not isinstance(shape, list | tuple) or not shape or any(map(is_unknown, shape)):
             return None
         if not isinstance(element, functions.ELEMENTS):
             return None
-        if not all(isinstance(size, Dim) or is_size(size) for size in shape):
-            self.report("STEP217", given["shape"], "a size of this shape is no size", "sizes are symbols and integers")
+        if not self.are_sizes(given["shape"], shape):
             return None
         if isinstance(rank, int) and rank != len(shape) - 1:
             text = f"a stream of rank {rank} has {rank + 1} sizes, found {len(shape)}"
             self.report("STEP207", node, text, f"write rank {len(shape) - 1}, or another shape")
             return None
         return self.stream_type(node, element, shape)
+
+    def are_sizes(self, where: ast.expr, shape: Iterable[Value]) -> bool:
+        """Return whether a shape holds sizes alone; report it otherwise."""
+        if all(isinstance(size, Dim) or is_size(size) for size in shape):
+            return True
+        self.report("STEP217", where, "a size of this shape is no size", "sizes are symbols and integers")
+        return False
+
+    def report_unfollowed(self, tree: ast.Module, code: Embedded) -> bool:
+        """Report the first place that makes a stream, in a script of which no stream was met; False without one."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and self._makes_stream(node.func):
+                text = "this makes a stream where the script is not followed, so that nothing of it was checked"
+                way_out = "make streams at its top level, or in functions that it calls"
+                super().report("STEP910", node_span(code, node), text, way_out)
+                return True
+        return False
+
+    def _makes_stream(self, maker: ast.expr) -> bool:
+        if isinstance(maker, ast.Attribute) and maker.attr == "of":
+            maker = maker.value
+        names = self.module.scope.names
+        match maker:
+            case ast.Attribute(ast.Name(name), "Stream"):
+                return names.get(name) == ModuleRef("stepcore")
+            case ast.Name(name):
+                return names.get(name) == TypeMaker("Stream")
+        return False
 
 
 def with_marks(text: str, mark: str) -> ast.Module:
@@ -198,7 +301,7 @@ def _is_fn(value: Value) -> bool:
 
 def _bindings(scope: Scope) -> dict[str, int]:
     """Return the sizes that a script binds: ``ctx = {M: M_value}``, and whatever else maps symbols to integers."""
-    found = dict(DEFAULT_SIZES)
+    found: dict[str, int] = {}
     for value in scope.names.values():
         if isinstance(value, dict):
             found.update({str(key): size for key, size in value.items() if isinstance(key, Dim) and is_size(size)})

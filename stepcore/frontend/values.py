@@ -34,6 +34,14 @@ _DEEPEST: Final = 64  # lists inside each other that are looked into for a strea
 _SHOWN: Final = 80  # characters of a value in a message
 
 
+@dataclass(slots=True, eq=False)
+class TensorValue:
+    """A tensor that a script makes: the dtype by torch's name for it and the sizes, None where only a run can tell."""
+
+    dtype: str | None
+    sizes: tuple[int, ...] | None
+
+
 @dataclass(frozen=True, slots=True)
 class StreamRef:
     """A stream of the graph."""
@@ -81,9 +89,9 @@ class OperatorRef:
 
 
 def is_unknown(value: Value) -> bool:
-    """Return whether a finding was given for ``value`` already."""
+    """Return whether a finding was given for ``value`` already, or it is Python's affair alone, as a tensor is."""
     ref = value.ref if isinstance(value, OperatorValue) else value
-    return value is UNKNOWN or (isinstance(ref, OperatorRef) and ref.cls is None)
+    return value is UNKNOWN or type(value) is TensorValue or (isinstance(ref, OperatorRef) and ref.cls is None)
 
 
 def ready_made(value: Value) -> str:
@@ -326,6 +334,8 @@ def describe(value: Value) -> str:
             return "an element function"
         case UnknownSequence():
             return "a list"
+        case TensorValue():
+            return "a tensor"
         case _:
             are_streams = isinstance(value, list | tuple) and all(map(is_stream, value))
             return _callable(value) or described(value, are_streams) or clipped(f"{value}", _SHOWN)

@@ -229,7 +229,7 @@ class _Python:
 
     def _script(self) -> CheckResult | None:
         """Return what is found in a file without programs that makes its own streams: it is followed as a whole."""
-        if ".Stream(" not in self.source.text:
+        if "Stream" not in self.source.text:
             return None
         found = check_text(
             self.source.text, self.source.path, affine=self.affine, with_fixes=False, dialect=self.dialect
