@@ -93,6 +93,13 @@ def test_nothing_changes_where_both_agree(signature: str, tmp_path: Path) -> Non
     assert told_of(found) == []
 
 
+def test_what_the_command_line_says_wins_too(tmp_path: Path) -> None:
+    given = "def get_inputs():\n    return [torch.randn(5), torch.randn(5)]\n\n\n"
+    found = found_for(tmp_path, "f", "def f(x, y):\n    return x + y\n", given, inputs=["x=M N"])
+    assert found["solved"], found["reason"]
+    assert told_of(found) == [NOT_USED.format("f", "x the shape (5,), and (M, N) is told (--input)")]
+
+
 def test_examples_of_another_number_leave_the_sizes_to_the_body(tmp_path: Path) -> None:
     found = found_for(tmp_path, "f", "def f(a, b):\n    return torch.tanh(a @ b) + 1\n")
     assert found["solved"], found["reason"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from torch import Tensor
@@ -70,13 +70,14 @@ def chosen(target: Target, inputs: Sequence[str], dims: Mapping[str, int], guard
         return OwnSizes(
             own, target.qualifier, f"it gives {counted(len(values), 'value')}, and {target.qualifier} takes {names}"
         )
-    why = _contradiction(target, told, values)
+    asked = {text.partition("=")[0].strip() for text in inputs}
+    why = _contradiction(target, told, asked, values)
     return OwnSizes(own, target.qualifier, why, told) if why else OwnSizes(told, target.qualifier)
 
 
-def _contradiction(target: Target, told: Partial, values: Sequence[Any]) -> str:
+def _contradiction(target: Target, told: Partial, asked: Container[str], values: Sequence[Any]) -> str:
     """Return where the examples are not what the function's own text tells, nothing where they agree."""
-    stated = {item.name: item for item in _stated(target, told)}
+    stated = {item.name: item for item in _stated(target, told, asked)}
     for argument, value in zip(target.arguments, values, strict=False):
         item = stated.get(argument.name)
         if item is not None and isinstance(value, Tensor) and _differs(item, value.shape):
@@ -100,8 +101,8 @@ def _differs(item: Told, shape: Sequence[int]) -> bool:
     return rank != len(shape) or any(size.isdecimal() and int(size) != given for size, given in pairs)
 
 
-def _stated(target: Target, told: Partial) -> Iterator[Told]:
-    """Yield what stands at the function itself, the strongest last."""
+def _stated(target: Target, told: Partial, asked: Container[str]) -> Iterator[Told]:
+    """Yield what stands at the function itself and what ``--input`` says, the strongest last."""
     for item in FunctionDocuments(target).read().values():
         if item.place.kind == "docstring" or (item.place.kind == "comment" and item.place.line <= target.signature_end):
             yield item
@@ -110,6 +111,6 @@ def _stated(target: Target, told: Partial) -> Iterator[Told]:
         each.name for each in target.arguments if each.annotation and _OPEN.search(ast.unparse(each.annotation))
     }
     for known in told.found.values():
-        if known.dims is not None and known.name not in open_ended:
-            place = TextPlace(_HERE, target.path, 0)
+        if known.dims is not None and (known.name in asked or known.name not in open_ended):
+            place = TextPlace("--input" if known.name in asked else _HERE, target.path, 0)
             yield Told(known.name, place, tuple(str(size).replace(" ", "") for size in known.dims))
