@@ -132,6 +132,26 @@ def test_python_files_too(number: str) -> None:
     assert found and all("(at " in item.message for item in found), found
 
 
+GLOBAL = "global: |\n  E = Symbol('E')\n  E_value = {}\n  ctx[E] = E_value\n"
+
+
+@pytest.mark.parametrize(
+    ("computed", "number", "is_right"),
+    [
+        ("2 * M_value", "E_value // M_value - 1", True),
+        ("2 * M_value", "1 if E_value == 2 * M_value else 2", True),
+        ("M_value - 4", "min(E_value, 1)", True),  # no size at M=4
+        ("M_value - 3", "E_value - 1", False),
+        ("2 * M_value", "[1, 2][min(abs(E_value - 10), 1)]", False),
+        ("10", "1 if E_value == 10 else 2", True),
+    ],
+)
+def test_what_the_file_computes_from_sizes_follows_them(computed: str, number: str, is_right: bool) -> None:
+    body = f"return {SUM.format(number)}"
+    found = check_text(GLOBAL.format(computed) + task(body), "a.step.yaml").diagnostics
+    assert (found == []) is is_right, found
+
+
 def test_what_is_not_followed_to_its_end_says_nothing() -> None:
     body = f"A = {SUM.format(1)}\nfor i in range(M_value ** 4):\n    A = step.Map(fn=fn_same).apply(A)\nreturn A"
     assert errors(body) == []

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LEFT: Final = 100_000  # steps of the budget, which are left for what comes after this program
 
+# Whether what the file computes from sizes are sizes there, too.
+Exists: TypeAlias = Callable[[Mapping[str, int]], bool]
 # Elaborates the program with some of its sizes bound otherwise.
 Follow: TypeAlias = Callable[[Mapping[str, int]], Elaborator]
 # Checks it there, with fixes that are tried out.
@@ -28,11 +30,17 @@ class OtherSizes:
     """Adds to a checked program what is wrong with it at other sizes; its graph stays that of the bound ones."""
 
     def __init__(
-        self, checked: Checked, el: Elaborator, changeable: Mapping[str, int], follow: Follow, check: Check
+        self,
+        checked: Checked,
+        el: Elaborator,
+        changeable: Mapping[str, int],
+        exists: Exists,
+        follow: Follow,
+        check: Check,
     ) -> None:
         self._checked = checked
         self._changeable = changeable
-        self._follow, self._check = follow, check
+        self._exists, self._follow, self._check = exists, follow, check
         self._met = [el]
         self._graphs = {steps_of(el.graph)}
         self._known = {(item.code, item.span) for item in checked.diagnostics}
@@ -48,7 +56,7 @@ class OtherSizes:
             found[:] = [item for item in found if not _is_unused(item)]
 
     def _arms(self, own: Budget | None) -> None:
-        for sizes in other_sizes(self._met[0], self._changeable):
+        for sizes in filter(self._exists, other_sizes(self._met[0], self._changeable)):
             if not untaken(self._met) or _is_over(own):
                 return
             # Whether the new sizes lead anywhere shows an elaboration alone; the fixes are worked out where they do.
@@ -60,7 +68,7 @@ class OtherSizes:
         first, followed = self._met[0], self._checked.followed
         assert followed is not None, "a number decides"
         variants = Variants(operators(first.graph), steps_of(first.graph))
-        for sizes in candidates(followed, MAX_TRIED):
+        for sizes in filter(self._exists, candidates(followed, MAX_TRIED)):
             if variants.are_enough or _is_over(own):
                 return
             graph = self._follow(sizes).graph

@@ -31,6 +31,7 @@ from stepcore.findings.codes import Phase, Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Fix, Severity
 from stepcore.fn.check import check_fn
 from stepcore.fn.decl import FnDecl, FnScope
+from stepcore.fn.prelude import constant_bindings
 from stepcore.fn.source import node_span
 from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Elaborator
@@ -233,12 +234,15 @@ def _check_at_other_sizes(
     checked, el = _elaborated(spec, body, bindings, affine, try_fix)
     changeable = _changeable(spec, bindings)
 
+    def exists(sizes: Mapping[str, int]) -> bool:
+        return _bound_at(spec, bindings, sizes).keys() == bindings.keys()
+
     def follow(sizes: Mapping[str, int]) -> Elaborator:
-        at = {**bindings, **sizes}
+        at = _bound_at(spec, bindings, sizes)
         return _followed("", replace(body, scope=names(at)), at)
 
     def check(sizes: Mapping[str, int]) -> tuple[Checked, Elaborator]:
-        at = {**bindings, **sizes}
+        at = _bound_at(spec, bindings, sizes)
         # Its fixes are tried in any case: they have to leave the bound sizes without a finding, too.
         return _elaborated(spec, replace(body, scope=names(at), takes_lines=False), at, affine, try_fix)
 
@@ -246,8 +250,21 @@ def _check_at_other_sizes(
     if decide or untaken([el]):
         from stepcore.check.arms import OtherSizes  # few programs look at sizes
 
-        OtherSizes(checked, el, changeable, follow, check).look(numbers=decide)
+        OtherSizes(checked, el, changeable, exists, follow, check).look(numbers=decide)
     return checked
+
+
+def _bound_at(spec: ProgramSpec, bindings: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return all sizes of a run with these: what the file computes from them is left out where it is no size there."""
+    at = {**bindings, **sizes}
+    prelude = spec.scope.prelude
+    if not spec.fixed or prelude is None:
+        return at
+    fixed = dict(spec.fixed)
+    for name in fixed:
+        del at[name]
+    computed = constant_bindings(prelude, at)
+    return {**at, **{name: computed[name] for name in fixed if name in computed}}
 
 
 def _changeable(spec: ProgramSpec, bindings: Mapping[str, int]) -> dict[str, int]:
