@@ -143,6 +143,7 @@ GLOBAL = "global: |\n  E = Symbol('E')\n  E_value = {}\n  ctx[E] = E_value\n"
         ("M_value - 4", "min(E_value, 1)", True),  # no size at M=4
         ("M_value - 3", "E_value - 1", False),
         ("2 * M_value", "[1, 2][min(abs(E_value - 10), 1)]", False),
+        ("2 * M_value", "1 if E_value == 10 else 2", False),
         ("10", "1 if E_value == 10 else 2", True),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -34,12 +34,13 @@ class OtherSizes:
         checked: Checked,
         el: Elaborator,
         changeable: Mapping[str, int],
+        computed: Set[str],
         exists: Exists,
         follow: Follow,
         check: Check,
     ) -> None:
         self._checked = checked
-        self._changeable = changeable
+        self._changeable, self._computed = changeable, computed
         self._exists, self._follow, self._check = exists, follow, check
         self._met = [el]
         self._graphs = {steps_of(el.graph)}
@@ -56,7 +57,8 @@ class OtherSizes:
             found[:] = [item for item in found if not _is_unused(item)]
 
     def _arms(self, own: Budget | None) -> None:
-        for sizes in filter(self._exists, other_sizes(self._met[0], self._changeable)):
+        likely = other_sizes(self._met[0], self._changeable, self._computed)
+        for sizes in filter(self._exists, likely):
             if not untaken(self._met) or _is_over(own):
                 return
             # Whether the new sizes lead anywhere shows an elaboration alone; the fixes are worked out where they do.

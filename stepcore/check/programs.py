@@ -250,7 +250,9 @@ def _check_at_other_sizes(
     if decide or untaken([el]):
         from stepcore.check.arms import OtherSizes  # few programs look at sizes
 
-        OtherSizes(checked, el, changeable, exists, follow, check).look(numbers=decide)
+        moved = _bound_at(spec, bindings, {name: size + 1 for name, size in changeable.items()})
+        computed = {name for name, size in spec.fixed if moved.get(name) != size}
+        OtherSizes(checked, el, changeable, computed, exists, follow, check).look(numbers=decide)
     return checked
 
 

@@ -98,12 +98,16 @@ def _names(el: Elaborator) -> set[str]:
     return names
 
 
-def other_sizes(el: Elaborator, changeable: Mapping[str, int]) -> Iterator[dict[str, int]]:
-    """Yield sizes at which an arm may be taken that ``el`` did not take, most likely ones first."""
+def other_sizes(el: Elaborator, changeable: Mapping[str, int], computed: Set[str]) -> Iterator[dict[str, int]]:
+    """Yield sizes at which an arm may be taken that ``el`` did not take, most likely ones first.
+
+    ``computed`` are those that the file computes from ``changeable`` ones: each stands for all of these.
+    """
     if not untaken([el]):  # before the names, which take a walk through the program
         return
     names = _names(el)
-    mentioned = [size for size in changeable if size in names or f"{size}_value" in names or "ctx" in names]
+    every = "ctx" in names or any(size in names or f"{size}_value" in names for size in computed)
+    mentioned = [size for size in changeable if every or size in names or f"{size}_value" in names]
     if mentioned:
         yield from islice(_near(_constants(el), {name: changeable[name] for name in mentioned}), MAX_TRIED)
 
