@@ -738,13 +738,16 @@ def _sequence(make: Callable[[list[Value]], Value]) -> Callable[[Elaboration, as
     return build
 
 
+_NO_NUMBERS = (StreamRef, Alternatives, str, FnDecl, list, tuple, dict)
+
+
 def _numeric(compute: Callable[..., int]) -> Callable[[Elaboration, ast.Call, list[Value]], Value]:
     def build(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
         values = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
         el.charge(len(values))
         numbers = [el.integer(value) for value in values]
         if None in numbers or not numbers:
-            wrong = [value for value in values if isinstance(value, StreamRef | Alternatives | str | FnDecl)]
+            wrong = [value for value in values if isinstance(value, _NO_NUMBERS)]
             if wrong or not numbers:
                 text = f"{el.text(node)}: {describe(wrong[0]) if wrong else 'nothing'} is no number"
                 way_out = (

@@ -15,7 +15,7 @@ from stepcore.fn.decl import FnDecl
 from stepcore.frontend import advice, calls, functions
 from stepcore.frontend.application import apply_operator
 from stepcore.frontend.bounds import MAX_BITS, bounded
-from stepcore.frontend.sequences import MAX_ITEMS, equal, fits, items_of, iterate
+from stepcore.frontend.sequences import MAX_ITEMS, compared, equal, fits, hashed, items_of, iterate
 from stepcore.frontend.state import Abandon
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -140,12 +140,26 @@ def _dict(el: Elaboration, node: ast.Dict) -> Value:
     found: dict[Value, Value] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            return UNKNOWN
+            spread = el.evaluate(value)
+            if not isinstance(spread, dict):
+                _report_spread(el, value, spread)
+                return UNKNOWN
+            el.charge(len(spread))
+            found.update(spread)
+            continue
         name = el.evaluate(key)
         item = el.evaluate(value)
         if isinstance(name, str | int | Dim):
             found[name] = item
+        elif isinstance(name, list | tuple | dict):
+            el.report("STEP224", key, f"{el.what(key, name)}, and no key", "a key is a number, a size or a text")
     return found
+
+
+def _report_spread(el: Elaboration, node: ast.expr, value: Value) -> None:
+    if value is not UNKNOWN:
+        el.report("STEP224", node, f"{el.what(node, value)} and no dictionary", "only those are taken apart by **")
+        el.graph.complete = False
 
 
 def _attribute(el: Elaboration, node: ast.Attribute) -> Value:
@@ -531,9 +545,14 @@ def _compare_two(el: Elaboration, left: Value, op: ast.cmpop, right: Value) -> b
         return (left is right) == isinstance(op, ast.Is)
     if isinstance(op, ast.In | ast.NotIn) and isinstance(right, list | tuple | dict):
         el.charge(len(right))
+        if isinstance(right, dict):
+            hashed(el, left)  # Python hashes all of it
+        for item in right:
+            compared(el, left, item)
         if is_unknown(left) or any(map(is_unknown, right)):
             return None
         return any(equal(el, left, item) for item in right) == isinstance(op, ast.In)
+    compared(el, left, right)
     compare = _COMPARISONS.get(type(op))
     a, b = el.integer(left), el.integer(right)
     if compare is not None and a is not None and b is not None:
@@ -618,6 +637,9 @@ def _formatted(el: Elaboration, node: ast.JoinedStr) -> Value:
             pieces.append(str(part.value))
         elif isinstance(part, ast.FormattedValue):
             value = el.evaluate(part.value)
+            if isinstance(value, list | tuple | dict):
+                text = f"{el.what(part.value, value)}, and is not written into a text"
+                el.report("STEP224", part.value, text, "write numbers, sizes and texts")
             if not isinstance(value, int | str | Dim):
                 return UNKNOWN
             pieces.append(str(value))

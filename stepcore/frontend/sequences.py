@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from stepcore.frontend.state import Abandon
 from stepcore.frontend.values import UNKNOWN, UnknownSequence, Value, describe, is_stream
 from stepcore.sizes.dim import Dim
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 # range(10**9) must not be unrolled.
 MAX_ITEMS: Final = 4096
+_DEEPEST: Final = 200  # values inside each other that are compared; Python ends at about 1,000
 
 
 def items_of(el: Elaboration, nodes: list[ast.expr]) -> list[Value] | None:
@@ -84,3 +86,34 @@ def equal(el: Elaboration, first: Value, second: Value) -> bool:
     if isinstance(first, Dim) or isinstance(second, Dim):
         return isinstance(second, Dim | int) and isinstance(first, Dim | int) and first == second
     return not isinstance(second, list | tuple | dict) and bool(first == second)
+
+
+def compared(el: Elaboration, first: Value, second: Value, depth: int = 0) -> None:
+    """Count what Python takes to compare two values, whichever of their parts turn out to be equal."""
+    if first is second or not isinstance(first, list | tuple | dict):
+        return
+    if type(first) is not type(second) or len(first) != len(second):
+        return
+    _enter(el, len(first), depth)
+    if isinstance(first, dict):
+        for key, item in first.items():
+            if key in second:
+                compared(el, item, second[key], depth + 1)
+        return
+    for one, other in zip(first, second, strict=True):
+        compared(el, one, other, depth + 1)
+
+
+def hashed(el: Elaboration, value: Value, depth: int = 0) -> None:
+    """Count what Python takes to look a value up in a dictionary: each part of a tuple, as often as it stands there."""
+    if isinstance(value, tuple):
+        _enter(el, len(value), depth)
+        for item in value:
+            hashed(el, item, depth + 1)
+
+
+def _enter(el: Elaboration, items: int, depth: int) -> None:
+    el.charge(1 + items)
+    if depth > _DEEPEST:
+        el.report("STEP221", el.at, "these values are nested too deeply to be compared", "compare what they hold")
+        raise Abandon
