@@ -42,7 +42,7 @@ LARGE = {  # how each level is made, and what is then done with all of it
 
 def findings(lines: str) -> list[Diagnostic]:
     text = TASK + "impl: |-\n" + indent(f"{lines}\n{BODY_LINES}\n", "  ")
-    return [item for item in check_text(text, "a.step.yaml").diagnostics]
+    return list(check_text(text, "a.step.yaml").diagnostics)
 
 
 BODY_LINES = "\n".join(line[2:] for line in GOOD.splitlines()[1:])
