@@ -25,6 +25,8 @@ def rows(
     for i, f in enumerate([add]):
         if M > 3 and i == 0:
             E2 = step.Accum(fn=f, b=1).apply(E1[0])
+        else:
+            E2 = step.Accum(fn=add, b=1).apply(E1[0])
     return E2  # stepsmith: ignore[STEP103]
 """
 YAML = """\
