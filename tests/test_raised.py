@@ -17,7 +17,8 @@ from stepcore.findings.errors import SimError
 from stepcore.jobs import JobError
 from stepcore.sim.torch_settings import settings_kept
 from stepcore.sim.worker.imports import guarded_reference, import_module
-from stepcore.text.raised import kind_of, told, trace_of
+from stepcore.text.raised import told, trace_of
+from stepcore.text.wording import class_name, what_is
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 # Bodies of `class E(BASE)`, each with what its text is to hold.
@@ -74,7 +75,7 @@ def test_the_text_of_an_exception_can_always_be_written(case: str, cause: str) -
     assert wanted in refused.value.message
     cause_of = refused.value.__cause__
     assert cause_of is not None
-    assert kind_of(cause_of) == "E"
+    assert class_name(cause_of) == "E"
     assert trace_of(cause_of)
 
 
@@ -169,3 +170,30 @@ def test_verify_tells_it_as_a_failure_of_the_file(
     found = " ".join(capsys.readouterr().out.split())
     assert "STEP911" not in found
     assert re.search(said, found), found
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def __repr__(self): raise E()",
+        "def __repr__(self): raise SystemExit(3)",
+        "def __repr__(self): return repr(self)",
+        "__class__ = property(lambda self: 1 / 0)",
+        "__name__ = property(lambda self: 1 / 0)",
+        "__call__ = __name__ = property(lambda self: 1 / 0)",
+    ],
+)
+def test_what_a_value_is_can_always_be_written(body: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(TEXT.format("Exception", body).replace("class E(Exception)", "class E"), scope)
+    made = scope["E"].__new__(scope["E"])
+    assert what_is(made) == "an object of E"
+    assert what_is([made]) == "a list of 1"
+
+
+def test_what_a_list_is_that_will_not_be_counted() -> None:
+    class L(list[int]):
+        def __len__(self) -> int:
+            raise ValueError
+
+    assert what_is(L()) == "an object of L"

@@ -35,7 +35,8 @@ from stepcore.jobs.messages import (
 )
 from stepcore.system.data_limit import data_bytes, leave_limit_of_owner
 from stepcore.system.scarce import what_is_scarce
-from stepcore.text.raised import kind_of, trace_of
+from stepcore.text.raised import trace_of
+from stepcore.text.wording import class_name
 from stepcore.version import VERSION
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -260,7 +261,7 @@ def _error(error: JobError) -> dict[str, Any]:
 
 
 def _internal_error(error: BaseException) -> dict[str, Any]:
-    return _error(JobError("STEP911", _MESSAGE.format(kind_of(error)), trace=trace_of(error)))
+    return _error(JobError("STEP911", _MESSAGE.format(class_name(error)), trace=trace_of(error)))
 
 
 def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:

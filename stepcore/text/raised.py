@@ -8,15 +8,9 @@ from __future__ import annotations
 import traceback
 from typing import Any, Final
 
-from stepcore.text.wording import clipped
+from stepcore.text.wording import class_name, clipped
 
 _LONGEST: Final = 4000  # characters that are kept of what one exception says
-_NAME: Final[Any] = vars(type)["__name__"]  # a metaclass may have another one
-
-
-def kind_of(error: BaseException) -> str:
-    """Return the name of an exception's class."""
-    return clipped(str(_NAME.__get__(type(error))), 100)
 
 
 def words(value: object) -> str:
@@ -31,7 +25,7 @@ def words(value: object) -> str:
 def told(error: BaseException) -> str:
     """Return ``ValueError: no rows``, or the name of the class alone where there are no words."""
     found = words(error)
-    return f"{kind_of(error)}: {found}" if found else kind_of(error)
+    return f"{class_name(error)}: {found}" if found else class_name(error)
 
 
 def is_a(error: BaseException, *kinds: type[BaseException]) -> bool:

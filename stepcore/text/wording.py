@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from typing import Any, Final
 
 _READABLE_BITS = 64
 _SHOWN = 60  # characters of a foreign value
+_NAME: Final[Any] = vars(type)["__name__"]  # a metaclass may have another one
 _LONGEST = 100  # characters of a word in a message
 _LONG_WORD = re.compile(rf"\w{{{_LONGEST + 1},}}")
 _COLLECTIONS: tuple[tuple[type[Collection[object]], str], ...] = (
@@ -53,8 +55,20 @@ def as_text(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
+def class_name(value: object) -> str:
+    """Return the name of a value's class; what the class says of itself is not asked."""
+    return one_line(clipped(str(_NAME.__get__(type(value))), _SHOWN))
+
+
 def what_is(value: object) -> str:
     """Return what a value of Python is, for readers of messages: ``nothing``, ``the number 3``, ``the class Model``."""
+    try:
+        return _described(value)
+    except BaseException:  # noqa: BLE001 - to look at a value may run code of its class, which raises whatever it likes
+        return f"an object of {class_name(value)}"
+
+
+def _described(value: object) -> str:
     named = one_line(clipped(str(getattr(value, "__name__", "")), _SHOWN))
     for kind, word in _COLLECTIONS:
         if isinstance(value, kind):
@@ -79,7 +93,7 @@ def what_is(value: object) -> str:
     text = repr(value)
     if len(text) <= _SHOWN and text.isprintable() and not text.startswith("<"):
         return text
-    return f"an object of {one_line(clipped(type(value).__name__, _SHOWN))}"
+    return f"an object of {class_name(value)}"
 
 
 def clipped(text: str, length: int) -> str:

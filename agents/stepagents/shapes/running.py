@@ -26,7 +26,8 @@ from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.refusals import Refused
 from stepagents.torchfn.subject import TORCH_DTYPES, TracedSubject
 from stepagents.torchfn.usage import kept_states
-from stepcore.text.raised import kind_of, words
+from stepcore.text.raised import words
+from stepcore.text.wording import class_name
 
 
 class SubjectRunner:
@@ -139,7 +140,7 @@ class SubjectRunner:
         frame, line = _place(error.__traceback__ if error is not None else None, self._guard.path)
         if found is None or (found.message not in message and message not in found.message):
             operands = watch.looked or watch.operands
-            found = RunFailure("", message, kind_of(cause), operands=tuple(operands), progress=watch.count + 1)
+            found = RunFailure("", message, class_name(cause), operands=tuple(operands), progress=watch.count + 1)
             found.cut = watch.cut
         found.kernels = watch.kernels
         found.refused = refused

@@ -22,7 +22,8 @@ from stepagents.shapes.usual import BROADCASTING, Usual, integers, leaves
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.stand_ins import STAND_INS
 from stepagents.torchfn.usage import CONVOLUTIONS
-from stepcore.text.raised import kind_of, words
+from stepcore.text.raised import words
+from stepcore.text.wording import class_name
 
 _LOOKS: Final = frozenset({"__get__", "size", "dim", "__len__", "numel", "ndimension", "nelement", "stride"})
 _MOST_LOOKED: Final = 12
@@ -105,7 +106,7 @@ class OperationWatch(TorchFunctionMode):
             self.last = RunFailure(
                 name, operands=operands, numbers=numbers, options=named, text=text, progress=self.count
             )
-            self.last.message, self.last.error = words(error), kind_of(error)
+            self.last.message, self.last.error = words(error), class_name(error)
             raise
         if name in _LOOKS and not isinstance(result, Tensor):
             self.looked = [*self.looked, *operands][-_MOST_LOOKED:]

@@ -10,7 +10,8 @@ from stepagents.torchfn.refusals import NO_TRACE, Refused
 from stepcore.jobdata.failures import Finding
 from stepcore.sim.fnvec.words import plain
 from stepcore.sim.worker.imports import line_of
-from stepcore.text.raised import is_a, kind_of, words
+from stepcore.text.raised import is_a, words
+from stepcore.text.wording import class_name
 
 # Name of the exception's class or words of its text -> what it means, and what to do.
 _MEANINGS: Final[tuple[tuple[str, str, str], ...]] = (
@@ -62,7 +63,7 @@ def explained(error: BaseException, path: str, shown: str, line: int, sizes: str
     place = next((found for cause in causes if (found := line_of(cause, path)) is not None), line)
     for pattern, meaning, advice in _MEANINGS:
         for cause in causes:
-            text = f"{kind_of(cause)}: {_in_users_terms(cause)}"
+            text = f"{class_name(cause)}: {_in_users_terms(cause)}"
             if re.search(pattern, text):
                 operation = _OPERATION.search(text)
                 return Finding(NO_TRACE, meaning, shown, place, 1, advice, operation[1] if operation else "")
@@ -70,7 +71,7 @@ def explained(error: BaseException, path: str, shown: str, line: int, sizes: str
     if is_a(cause, SystemExit):
         return Finding(NO_TRACE, "the function ends the process", shown, place, 1, "return its result", "")
     said = plain(_ADDRESS.sub("", _in_users_terms(cause).strip()))
-    text = f"{kind_of(cause)}: {said}" if said else kind_of(cause)
+    text = f"{class_name(cause)}: {said}" if said else class_name(cause)
     at = f" (tried with {sizes})" if sizes else ""
     return Finding(NO_TRACE, f"the function fails: {text}{at}", shown, place, 1, _size_advice(text), "")
 
@@ -91,7 +92,7 @@ def is_leak(error: BaseException) -> bool:
     """Whether ``error`` comes of tensors that an earlier call left behind: in a cache, in a variable of the file."""
     if isinstance(error, Refused):
         return any(finding.message == _LEAK[1] for finding in error.findings)
-    return any(re.search(_LEAK[0], f"{kind_of(cause)}: {_in_users_terms(cause)}") for cause in _causes(error))
+    return any(re.search(_LEAK[0], f"{class_name(cause)}: {_in_users_terms(cause)}") for cause in _causes(error))
 
 
 def _size_advice(text: str) -> str:

@@ -27,7 +27,8 @@ from stepcore.sim.opened import Opened, noting
 from stepcore.sim.torch_functions import ReplacedFunctions
 from stepcore.sim.torch_settings import settings_kept
 from stepcore.surface.program import Program
-from stepcore.text.raised import is_a, kind_of, own, told, words
+from stepcore.text.raised import is_a, own, told, words
+from stepcore.text.wording import class_name
 
 
 def import_module(
@@ -125,7 +126,7 @@ def describe(error: BaseException, path: str) -> str:
     if type(error) is StepError or type(error) is RuleError:
         return f"{place}{words(error.message)} ({words(error.code)})"
     if is_a(error, SyntaxError):
-        return f"{place}{kind_of(error)}: {words(own(error, SyntaxError, 'msg'))}"
+        return f"{place}{class_name(error)}: {words(own(error, SyntaxError, 'msg'))}"
     return place + told(error)
 
 
