@@ -83,3 +83,27 @@ def test_dictionaries_are_joined() -> None:
     use = "a = {'x': 1}\nb = {**a, 'y': 2}\nfor i in range(b['x'] + b['y']):\n    c = f'{i}{b[\"x\"]}'"
     assert not findings(use)
     assert [item.code for item in findings("b = {**[1]}")] == ["STEP224"]
+
+
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        ("d = [1] * ([0] == [M])", "[0] == [M]"),
+        ("d = [1] * int(M_value == 5)", "int(M_value == 5)"),
+        ("d = [1][(M_value == 5):]", "[1][(M_value == 5):]"),
+        ("d = [1]\nif [M] < [0]:\n    pass", "[M] < [0]"),
+    ],
+)
+def test_what_has_no_value_in_the_checker_is_no_value_for_python_either(start: str, what: str) -> None:
+    # Python knows how long the list is, and would double it for ever.
+    (found,) = findings(start + "\nfor i in range(60):\n    d = d + d" if what != "[M] < [0]" else start)
+    assert found.code == "STEP224"
+    assert found.message.startswith(f"what {what} is cannot be told from the program; ")
+
+
+@pytest.mark.parametrize("test", ["[0] == [0]", "(1, 2) < (1, 3)", "0.5 < 1", "{1: 'x'} != {1: 'y'}", "None == None"])
+def test_values_of_python_are_compared_as_python_does(test: str) -> None:
+    assert eval(test)
+    assert not findings(f"d = [1][0 if {test} else 5]")
+    (found,) = findings(f"d = [1][5 if {test} else 0]")
+    assert "5" in found.message

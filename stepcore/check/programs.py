@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -161,6 +161,7 @@ def _elaborated(
             el.diagnostics += loop_diagnostics(el.graph, el.operator("EagerMerge"))
         count = _check_affine(el, uses, body, affine, try_fix, changeable)
         el.diagnostics += [*unused_diagnostics(el, uses), *published_diagnostics(el)]
+        el.diagnostics += _undecided(el)
         if any(port.written for port in spec.parameters):
             from stepcore.check.stored import stored_diagnostics  # few programs store
 
@@ -177,6 +178,23 @@ def _elaborated(
         followed_sizes(el, changeable, body.code.text), typed,
     )  # fmt: skip
     return checked, el
+
+
+def _undecided(el: Elaborator) -> Iterator[Diagnostic]:
+    """Yield an error where something in a task has no value although nothing is wrong with it.
+
+    Python would go on with the value, by steps that nobody has counted. A Python file may use what its module computes.
+    """
+    if (
+        not el.is_task
+        or el.undecided is None
+        or not el.graph.complete
+        or any(item.severity is Severity.ERROR for item in el.diagnostics)
+    ):
+        return
+    span, text = el.undecided
+    way_out = "write it with numbers, sizes, texts and streams"
+    yield Diagnostic("STEP224", span, f"what {text} is cannot be told from the program; {way_out}")
 
 
 _FORKED: Final = 1  # what a stream comes from: a fork,

@@ -195,7 +195,10 @@ class Elaborator(Elaboration):
             handler = _handlers[kind]
         except KeyError:
             handler = expressions.refuse
-        return handler(self, node)
+        value = handler(self, node)
+        if value is UNKNOWN and self.undecided is None:
+            self.undecided = self.span(node), self.text(node)
+        return value
 
     def _expression(self, statement: ast.Expr) -> SuiteEnd:
         value = statement.value

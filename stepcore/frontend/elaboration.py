@@ -96,6 +96,7 @@ class Elaboration(ABC):
         self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
         self.hidden = 0  # expressions that were met of which some part may not have been evaluated
         self.whole: set[int] = set()  # the identities of statements of which every part was evaluated
+        self.undecided: tuple[Span, str] | None = None  # the first expression without a value: where, and as written
         self.loops: list[LoopValue] = []
         self._said: set[tuple[str, Span, str]] = set()
         self._said_at: dict[tuple[str, Span], int] = {}

@@ -15,7 +15,7 @@ from stepcore.fn.decl import FnDecl
 from stepcore.frontend import advice, calls, functions
 from stepcore.frontend.application import apply_operator
 from stepcore.frontend.bounds import MAX_BITS, bounded
-from stepcore.frontend.sequences import MAX_ITEMS, compared, equal, fits, hashed, items_of, iterate
+from stepcore.frontend.sequences import MAX_ITEMS, compared, equal, fits, hashed, is_plain, items_of, iterate
 from stepcore.frontend.state import Abandon
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -557,9 +557,12 @@ def _compare_two(el: Elaboration, left: Value, op: ast.cmpop, right: Value) -> b
     a, b = el.integer(left), el.integer(right)
     if compare is not None and a is not None and b is not None:
         return compare(a, b)
-    if isinstance(left, str) and isinstance(right, str) and compare is not None:
+    if compare is None or not (is_plain(el, left) and is_plain(el, right)):
+        return None
+    try:
         return compare(left, right)
-    return None
+    except TypeError:
+        return None
 
 
 def _bool(el: Elaboration, node: ast.BoolOp) -> Value:

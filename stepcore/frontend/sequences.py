@@ -88,6 +88,15 @@ def equal(el: Elaboration, first: Value, second: Value) -> bool:
     return not isinstance(second, list | tuple | dict) and bool(first == second)
 
 
+def is_plain(el: Elaboration, value: Value, depth: int = 0) -> bool:
+    """Return whether a value is one of Python's through and through, so that Python's comparison is the one meant."""
+    if isinstance(value, list | tuple | dict):
+        _enter(el, len(value), depth)
+        items = value.values() if isinstance(value, dict) else value
+        return all(is_plain(el, item, depth + 1) for item in items)
+    return value is None or isinstance(value, bool | int | float | str)
+
+
 def compared(el: Elaboration, first: Value, second: Value, depth: int = 0) -> None:
     """Count what Python takes to compare two values, whichever of their parts turn out to be equal."""
     if first is second or not isinstance(first, list | tuple | dict):
