@@ -119,7 +119,7 @@ def test_a_file_with_a_fault_beside_its_programs_is_not_accepted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "case.py"
-    path.write_text(PYTHON.replace("N: 7}", "N: 7, **{}}"), encoding="utf-8")
+    path.write_text(PYTHON.replace("N: 7}", "N: 7, **[1]}"), encoding="utf-8")
     assert main(["check", str(path)]) == 1
     capsys.readouterr()
     (row,) = rows(capsys, path)

@@ -4,26 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
-from stepcore.check.sizes import MAX_TRIED, Variants, candidates, is_reached, operators, other_sizes, steps_of, untaken
+from stepcore.check.sizes import (
+    MAX_TRIED,
+    Followed,
+    Variants,
+    candidates,
+    is_reached,
+    operators,
+    other_sizes,
+    steps_of,
+    untaken,
+)
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget
 from stepcore.findings.codes import Part, Phase, Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.frontend.elaborate import Elaborator
 
-if TYPE_CHECKING:
-    from stepcore.check.programs import Checked
-
 _LEFT: Final = 100_000  # steps of the budget, which are left for what comes after this program
+
+
+class CheckedBody(Protocol):
+    """What was found in one program, and on which sizes that depends."""
+
+    diagnostics: list[Diagnostic]
+    affine_count: int
+    followed: Followed | None
+
 
 # Whether what the file computes from sizes are sizes there, too.
 Exists: TypeAlias = Callable[[Mapping[str, int]], bool]
 # Elaborates the program with some of its sizes bound otherwise.
 Follow: TypeAlias = Callable[[Mapping[str, int]], Elaborator]
 # Checks it there, with fixes that are tried out.
-Check: TypeAlias = "Callable[[Mapping[str, int]], tuple[Checked, Elaborator]]"
+Check: TypeAlias = Callable[[Mapping[str, int]], tuple[CheckedBody, Elaborator]]
 
 
 class OtherSizes:
@@ -31,7 +47,7 @@ class OtherSizes:
 
     def __init__(
         self,
-        checked: Checked,
+        checked: CheckedBody,
         el: Elaborator,
         changeable: Mapping[str, int],
         computed: Set[str],

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from stepcore.findings.diagnostics import StepError
 from stepcore.frontend import functions
@@ -24,17 +24,27 @@ from stepcore.types import (
     tensor_shapes,
 )
 
-if TYPE_CHECKING:
-    from stepcore.frontend.script import ScriptElaborator
-
 _TYPES: Final = {
     "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int32": "int32", "int64": "int64", "bool": "bool",
 }  # fmt: skip
 _DTYPES: Final = {ours: torch for torch, ours in _TYPES.items()}
 
 
+class TypeReader(Protocol):
+    """What reads the parts of a stream's type, and reports those that are none."""
+
+    def element(self, where: ast.expr | None, element: Value) -> Value:
+        """Return what is given as an element type."""
+
+    def are_sizes(self, where: ast.expr, shape: Iterable[Value]) -> bool:
+        """Return whether a shape holds sizes alone; report it otherwise."""
+
+    def stream_type(self, node: ast.AST, element: Element, sizes: Iterable[Dim | int]) -> StreamType | None:
+        """Return the type of a stream; one that is beyond all bounds is reported."""
+
+
 def made_of(
-    el: ScriptElaborator,
+    el: TypeReader,
     node: ast.Call,
     given: Mapping[str, ast.expr],
     values: Mapping[str, Value],
