@@ -11,6 +11,7 @@ from stepcore.check.sizes import (
     Followed,
     Variants,
     candidates,
+    is_about_sizes,
     is_reached,
     operators,
     other_sizes,
@@ -19,7 +20,7 @@ from stepcore.check.sizes import (
 )
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget
-from stepcore.findings.codes import Part, Phase, Subject, about
+from stepcore.findings.codes import Part, Phase, about
 from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.frontend.elaborate import Elaborator
 
@@ -100,7 +101,7 @@ class OtherSizes:
             return False  # it was not followed to its end
         at = ", ".join(f"{name}={size}" for name, size in sizes.items() if size != self._changeable[name])
         steps = steps_of(tried.graph)
-        is_other = steps not in self._graphs and not any(map(_is_about_sizes, other.diagnostics))
+        is_other = steps not in self._graphs and not any(map(is_about_sizes, other.diagnostics))
         news: list[Diagnostic] = []
         for item in other.diagnostics:
             if (item.code, item.span) in self._known:
@@ -122,7 +123,7 @@ class OtherSizes:
         """Return whether a finding is about an arm that was not taken before, or about consumption wherever it is."""
         if about(item.code).part is Part.AFFINE:
             return True
-        if _is_unused(item) or _is_about_sizes(item):
+        if _is_unused(item) or is_about_sizes(item):
             return False
         return not any(is_reached(el, item.span) for el in self._met)
 
@@ -135,8 +136,3 @@ def _is_unused(item: Diagnostic) -> bool:
     """Return whether a finding says that a stream is consumed too seldom, as against too often."""
     info = about(item.code)
     return info.phase is Phase.AFFINE and info.part is None
-
-
-def _is_about_sizes(item: Diagnostic) -> bool:
-    """Return whether a finding says that the sizes that were tried are ill chosen."""
-    return about(item.code).subject is Subject.SIZES

@@ -11,10 +11,9 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Final, TypeAlias
 
 from stepcore.check.programs import Checked
-from stepcore.check.sizes import Variants, candidates, operators
+from stepcore.check.sizes import Variants, candidates, is_about_sizes, operators
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget
-from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.printing.task import canonical_key
 
@@ -42,7 +41,7 @@ def elsewhere(first: Checked, at: At) -> list[tuple[dict[str, int], Checked]]:
             if variants.are_enough or own.is_spent:
                 break
             checked = at(sizes)
-            if checked is None or any(about(item.code).subject is Subject.SIZES for item in _errors(checked)):
+            if checked is None or any(map(is_about_sizes, _errors(checked))):
                 continue
             if variants.takes(_signature(checked), _key(checked)):
                 found.append((sizes, checked))

@@ -166,7 +166,7 @@ def _elaborated(
             from stepcore.check.stored import stored_diagnostics  # few programs store
 
             el.diagnostics += stored_diagnostics(el.graph, spec.name)
-        if _reads_late(el.graph) and not any(item.severity is Severity.ERROR for item in el.diagnostics):
+        if _reads_late(el.graph) and not _has_errors(el):
             from stepcore.check.waiting import waiting_diagnostics  # few programs may have to wait
 
             typed = TypedGraph(el.graph)
@@ -180,17 +180,16 @@ def _elaborated(
     return checked, el
 
 
+def _has_errors(el: Elaborator) -> bool:
+    return any(item.severity is Severity.ERROR for item in el.diagnostics)
+
+
 def _undecided(el: Elaborator) -> Iterator[Diagnostic]:
     """Yield an error where something in a task has no value although nothing is wrong with it.
 
     Python would go on with the value, by steps that nobody has counted. A Python file may use what its module computes.
     """
-    if (
-        not el.is_task
-        or el.undecided is None
-        or not el.graph.complete
-        or any(item.severity is Severity.ERROR for item in el.diagnostics)
-    ):
+    if not el.is_task or el.undecided is None or not el.graph.complete or _has_errors(el):
         return
     span, text = el.undecided
     way_out = "write it with numbers, sizes, texts and streams"

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
+from stepcore.findings.codes import Subject, about
+from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
@@ -192,3 +194,8 @@ class Variants:
         self._signatures.add(signature)
         self._keys.add(key)
         return True
+
+
+def is_about_sizes(item: Diagnostic) -> bool:
+    """Return whether a finding says that the sizes that were tried are ill chosen."""
+    return about(item.code).subject is Subject.SIZES

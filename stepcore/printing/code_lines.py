@@ -207,3 +207,8 @@ def _structure(line: str) -> tuple[list[tuple[int, int]], list[int], list[tuple[
 def constant_text(value: float) -> str:
     """Return a value that an accumulator begins with, as both kinds of file write it."""
     return '"-inf"' if value == float("-inf") else str(int(value))
+
+
+def factor(text: str) -> str:
+    """Return an expression as it may stand in a product."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"

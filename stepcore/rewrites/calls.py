@@ -93,11 +93,6 @@ def with_parameters(text: str, call: WrittenCall, values: Mapping[str, str]) -> 
     return f"{head[:-1].rstrip().removesuffix(',')}{added})" if added else head
 
 
-def factor(text: str) -> str:
-    """Return an expression as it may stand in a product."""
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
-
-
 def around(span: Span, before: str, after: str) -> tuple[Edit, Edit]:
     """Return the edits that put text before and behind what stands at ``span``."""
     return Edit(Span(span.start, span.start), before), Edit(Span(span.end, span.end), after)

@@ -16,8 +16,9 @@ from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.base import FnLike
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
+from stepcore.printing.code_lines import factor
 from stepcore.records import Record
-from stepcore.rewrites.calls import WrittenCall, factor, is_assigned, with_parameters, written_list
+from stepcore.rewrites.calls import WrittenCall, is_assigned, with_parameters, written_list
 from stepcore.rewrites.functions import NewFunction, declared, written_function
 from stepcore.rewrites.joined_folds import JoinedFold, joined_fold
 from stepcore.rewrites.statements import assigned_line, lines_before, times_read

@@ -13,8 +13,9 @@ from stepcore.check.rewriting import FreshNames
 from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
+from stepcore.printing.code_lines import factor
 from stepcore.records import Record
-from stepcore.rewrites.calls import WrittenCall, around, factor, with_parameters, written_list
+from stepcore.rewrites.calls import WrittenCall, around, with_parameters, written_list
 from stepcore.rewrites.joined_folds import joined_fold
 from stepcore.rewrites.statements import lines_before
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject

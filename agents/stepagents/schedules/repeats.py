@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import gcd, prod
 
+from stepcore.printing.code_lines import factor
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 
@@ -26,7 +27,7 @@ class LoopShares(Record):
     def text(self, first: int = 0, end: int | None = None) -> str:
         """Return how many rounds a lane has along some of the dimensions together."""
         factors = self.rounds[first:end]
-        return factors[0] if len(factors) == 1 else " * ".join(map(_bracketed, factors))
+        return factors[0] if len(factors) == 1 else " * ".join(map(factor, factors))
 
 
 def loop_shares(dims: Sequence[Dim], lanes: int, block: tuple[int, str], bound: Mapping[str, int]) -> LoopShares | None:
@@ -52,7 +53,7 @@ def loop_shares(dims: Sequence[Dim], lanes: int, block: tuple[int, str], bound: 
     blocks = (*(1 for _ in dims[1:]), size)
     names = (*("" for _ in dims[1:]), name)
     rounds = [
-        " // ".join([_bracketed(str(dim)), *([str(count)] if count > 1 else []), *([each] if each else [])])
+        " // ".join([factor(str(dim)), *([str(count)] if count > 1 else []), *([each] if each else [])])
         for dim, count, each in zip(dims, own, names, strict=True)
     ]
     return LoopShares(tuple(dims), tuple(own), blocks, tuple(rounds))
@@ -73,7 +74,7 @@ class RepeatedLoad(Record):
     def base(self, index: str) -> str:
         """Return the number of the first tile of the lane ``index``."""
         place = index if self.behind == 1 else f"{index} // {self.behind}"
-        return f"{_bracketed(f'{place} % {self.lanes}')} * {self.run}"
+        return f"{factor(f'{place} % {self.lanes}')} * {self.run}"
 
 
 def repeated(shares: LoopShares, covered: Sequence[Dim], stride: str) -> RepeatedLoad | None:
@@ -91,10 +92,6 @@ def repeated(shares: LoopShares, covered: Sequence[Dim], stride: str) -> Repeate
         steps.insert(0, (shares.text(end), "0"))
     if first > 0:
         steps.append((shares.text(0, first), "0"))
-    run = _bracketed(steps[1 if end < len(dims) else 0][0])
-    run = run if stride == "1" else f"{run} * {_bracketed(stride)}"
+    run = factor(steps[1 if end < len(dims) else 0][0])
+    run = run if stride == "1" else f"{run} * {factor(stride)}"
     return RepeatedLoad(tuple(steps), prod(shares.lanes[first:end]), prod(shares.lanes[end:]), run)
-
-
-def _bracketed(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"

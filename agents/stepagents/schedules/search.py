@@ -73,14 +73,14 @@ def schedules(
 ) -> TiledLowering:
     """Return timed programs for ``traced`` at the sizes that it was asked for; nothing is verified yet."""
     found = TiledLowering()
-    sized = cache(lambda is_merged: SizedFunction(traced, is_merged=is_merged))
+    sized = _sized(traced)
     ranking: Ranking[Schedule] = Ranking(
         options.chip, options.capacity, lambda point: _written(sized(point.is_merged), point, options.chip),
         lambda _point, program: program.costs.cycles(options.chip),
     )  # fmt: skip
     try:
         ranked = ranking.ranked(_points(sized(False)))
-        if not ranked and (points := _merged_points(traced)):
+        if not ranked and (points := _merged_points(sized)):
             ranking.refused = NoSchedule(_NO_TILES)  # what keeps rows of all dimensions together says more
             ranked = ranking.ranked(points)
     except NoSchedule as error:
@@ -106,7 +106,8 @@ def schedule_points(traced: TracedFunction) -> list[Schedule]:
     Raises:
         NoSchedule: the function has no schedules.
     """
-    return [*_points(SizedFunction(traced)), *_merged_points(traced)]
+    sized = _sized(traced)
+    return [*_points(sized(False)), *_merged_points(sized)]
 
 
 def written_point(traced: TracedFunction, options: ScheduleOptions, point: Schedule) -> Tiled:
@@ -137,15 +138,20 @@ def _points(function: SizedFunction) -> Iterator[Schedule]:
                 return
 
 
-def _merged_points(traced: TracedFunction) -> list[Schedule]:
+def _sized(traced: TracedFunction) -> Callable[[bool], SizedFunction]:
+    """Return what gives the sizes of a function, with its rows merged or not; each is looked at once."""
+    return cache(lambda is_merged: SizedFunction(traced, is_merged=is_merged))
+
+
+def _merged_points(sized: Callable[[bool], SizedFunction]) -> list[Schedule]:
     """Return the schedules of a function as a matrix whose rows run over all dimensions but the last, if it has more.
 
     Raises:
         NoSchedule: it has no single result that tiles compute.
     """
-    if len(SizedFunction(traced).dims) < 3:
+    if len(sized(False).dims) < 3:
         return []
-    return [replace(point, is_merged=True) for point in _points(SizedFunction(traced, is_merged=True))]
+    return [replace(point, is_merged=True) for point in _points(sized(True))]
 
 
 def _written(function: SizedFunction, point: Schedule, chip: Hardware) -> Tiled:

@@ -122,7 +122,8 @@ def _viewed(body: TileText, part: TilePart) -> str:
     if len(labels) > 1 and labels[-1] == labels[-2] != WHOLE and body.blocks.sizes.get(labels[-1]) != 1:
         raise NoSchedule(_RESHAPED, part.node)
     text = body.of(given)
-    columns = [body.blocks.tile(each)[1] for each in (given, part)][1]
+    body.blocks.tile(given)  # a block of more than two dimensions is refused
+    _, columns = body.blocks.tile(part)
     sides = [_sides(body, each, pieces) for each, pieces in ((part, _named(part)), (given, at))]
     shown, seen = ([_apart(side, at) for side in pair] for pair in sides)
     known = {*seen[0], *seen[1]}

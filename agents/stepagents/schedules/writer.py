@@ -22,6 +22,7 @@ from stepagents.schedules.repeats import LoopShares, RepeatedLoad, loop_shares, 
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.traced.graph import size_text
 from stepcore.fn.decl import FnDecl
+from stepcore.printing.code_lines import factor
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim, product
 from stepcore.types import DTYPE_BYTES, Element, Scalar, STuple, Tile
@@ -177,7 +178,7 @@ class Writer:
             self._counts[label] = name
             block = self.names.get(label, "")
             divisors = [text for text in (block, self._lane_count(label)) if text not in ("", 1)]
-            value = " // ".join(map(str, [_factor(str(size)), *divisors]))
+            value = " // ".join(map(str, [factor(str(size)), *divisors]))
             if (shares := self._shares(label)) is not None:
                 value = shares.text()
             if self.is_uneven(label, size.bind(self.blocks.bound)):
@@ -356,7 +357,7 @@ class Writer:
         step = self._lane_count(label)
         if self.blocks.sizes[label].constant is not None:
             step *= self.blocks.sizes[label].bind(self.blocks.bound)
-        return f"{_factor(size_text(size))} // {step}"
+        return f"{factor(size_text(size))} // {step}"
 
     def base(
         self,
@@ -418,7 +419,7 @@ class Writer:
             in_tile = place >= len(dims) - 2
             if in_tile and other == WHOLE:
                 continue
-            size = _factor(str(dims[place]))
+            size = factor(str(dims[place]))
             block = self.names.get(other) if in_tile else None
             factors.append(size if block is None else f"{size} // {_bracketed(block)}")
         return " * ".join(each if each.isidentifier() or len(factors) == 1 else f"({each})" for each in factors) or "1"
@@ -490,10 +491,6 @@ class Writer:
 def tuple_text(streams: Sequence[str]) -> str:
     """Return streams as the argument of an operator."""
     return streams[0] if len(streams) == 1 else f"({', '.join(streams)})"
-
-
-def _factor(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
 def _times(*factors: str) -> str:

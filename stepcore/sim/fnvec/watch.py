@@ -26,11 +26,10 @@ class MemoryWatch:
     ``tensors`` show.
     """
 
-    __slots__ = ("_copied", "_digested", "_raw")
+    __slots__ = ("_copied", "_digested")
 
     def __init__(self, tensors: Iterable[Tensor], watched: Set[int] = frozenset()) -> None:
-        self._copied: list[tuple[Callable[[], bytes], bytes]] = []
-        self._raw: list[Tensor] = []  # the memory of what was copied
+        self._copied: list[tuple[Tensor, Callable[[], bytes], bytes]] = []
         self._digested: list[tuple[Tensor, bytes]] = []
         seen: set[int] = set()
         parts: dict[int, list[Tensor]] = {}
@@ -49,8 +48,7 @@ class MemoryWatch:
                     # As bytes they are compared at once; `torch.equal` takes them one by one, ten times as long from
                     # 20 kB on. An array on the memory, made once, keeps it from being resized.
                     content = raw.numpy().tobytes
-                    self._copied.append((content, content()))
-                    self._raw.append(raw)
+                    self._copied.append((raw, content, content()))
                 else:
                     self._digested.append((raw, _digest(raw)))
             for views in parts.values():
@@ -59,7 +57,7 @@ class MemoryWatch:
 
     def intact(self) -> bool:
         """Return whether all of it holds the same bytes as then."""
-        for content, before in self._copied:
+        for _, content, before in self._copied:
             if content() != before:
                 return False
         return not self._digested or all(_digest(now) == before for now, before in self._digested)
@@ -67,7 +65,7 @@ class MemoryWatch:
     def restore(self) -> None:
         """Put back what was copied; larger memory has to be drawn again by its owner."""
         with torch.inference_mode():
-            for now, (_, before) in zip(self._raw, self._copied, strict=True):
+            for now, _, before in self._copied:
                 now.copy_(torch.frombuffer(bytearray(before), dtype=torch.uint8))
 
 
