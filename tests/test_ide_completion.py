@@ -157,6 +157,65 @@ def test_declarations(text: str, first: list[str]) -> None:
     assert [item.label for item in found][: len(first)] == first
 
 
+# A program over tiles whose last line, or what stands behind it, is half typed.
+TILED = """\
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import D, F, M
+
+TM = 16
+T, U = step.Tile("fp32", [TM, D]), step.Tile("fp32", [D, F])
+
+
+@step.fn(input=(T, U), output=step.Tile("fp32", [TM, F]))
+def up(input):
+    return [input[0] @ input[1]]
+
+
+def reference(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return (x @ w).reshape(-1, TM, w.shape[1])
+
+
+@step.program(reference=reference, dims={M: 64, D: 32, F: 8})
+def tiled(
+    *, x: Annotated[step.Param, step.f32, (D, M)], w: Annotated[step.Param, step.f32, (F, D)]
+) -> Annotated[step.Stream, step.Tile("fp32", [TM, F]), (M // TM,)]:
+    rows = step.LinearOffChipLoad(tensor=x, tile=[TM, D], shape=[M // TM], stride=[1]).apply()
+"""
+IN_TILED = [
+    ("    cols = step.LinearOffChipLoad(tensor=|)", ["x", "w"]),
+    ("    cols = step.LinearOffChipLoad(tensor=w, tile=[|])", ["D", "F", "M", "TM"]),
+    ("    cols = step.LinearOffChipLoad(tensor=w, tile=[D, |", ["D", "F", "M", "TM"]),
+    ("    cols = step.LinearOffChipLoad(tensor=w, tile=[D, F], shape=[M // |], stride=[1])", ["D", "F", "M", "TM"]),
+    ("    more = step.Repeat(n=M // |).apply(rows)", ["D", "F", "M", "TM"]),
+    ("    more = step.Repeat(n=-|).apply(rows)", ["D", "F", "M", "TM"]),
+    ("    more = step.Map(fn=up).apply((rows, |))", ["rows"]),
+    ("    more = step.Retile(axis=|).apply(rows)", ["0", "1"]),
+    ("    more = step.RetileStreamify(axis=|).apply(rows)", ["0", "1"]),
+    ("\nMORE = step.Tile(|)", ["step.f32", "step.Scalar", "step.bf16"]),
+    ("\nMORE = step.Tile(step.|)", ["f32", "Scalar", "bf16"]),
+    ("\nMORE = step.Tile(step.f32, [TM, |])", ["D", "F", "M", "TM"]),
+    ("\nMORE = step.Buffer(|)", ["T", "U", "step.f32"]),
+]
+
+
+@pytest.mark.parametrize(("text", "first"), IN_TILED)
+def test_programs_over_tiles(text: str, first: list[str]) -> None:
+    before, after = (TILED + text).split("|")
+    found = completions(analyze(before + after, "case.py"), len(before), snippets=True)
+    assert [item.label for item in found][: len(first)] == first
+
+
+def test_where_a_number_is_wanted_nothing_else_is_proposed() -> None:
+    for text in ("\nMORE = step.Tile(step.|)", "    a = step.Repeat(n=M // |).apply(rows)"):
+        before, after = (TILED + text).split("|")
+        labels = {item.label for item in completions(analyze(before + after, "case.py"), len(before))}
+        assert not labels & {"T", "step.Buffer", "Buffer", "Map", "tiled", "torch", "up"}, (text, labels)
+
+
 def test_types_come_before_operators_where_no_program_is() -> None:
     labels = [item.label for item in completions(*declared("COLUMN = step.|"))]
     assert labels.index("Symbol") < labels.index("Map")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from stepcore.findings.diagnostics import Edit
@@ -103,9 +104,9 @@ def _proposals(cursor: Cursor, snippets: bool) -> Iterator[CompletionProposal]:
             yield from _keywords(cursor, outer)
         case ast.Attribute(), _:
             yield from _attributes(cursor, node, snippets)
-        case ast.Name(), ast.keyword(arg=str(name)):
-            call = cursor.nodes[2]
-            yield from _argument(cursor, call, name, snippets) if isinstance(call, ast.Call) else ()
+        case ast.Name(), ast.keyword() | ast.List() | ast.Tuple() | ast.BinOp() | ast.UnaryOp():
+            call, name = _keyword_around(cursor)
+            yield from _names(cursor, snippets) if call is None else _argument(cursor, call, name, snippets)
         case ast.Name(), ast.Call() if node in outer.args and not _is_apply(outer):
             yield from _keywords(cursor, outer)
             if ready_made(cursor.value(outer.func)) and cursor.place == "program":
@@ -204,6 +205,18 @@ def operator_of(value: Value) -> type[Operator] | None:
     if isinstance(value, OperatorValue):
         return value.ref.cls
     return value.cls if isinstance(value, OperatorRef) else None
+
+
+def _keyword_around(cursor: Cursor) -> tuple[ast.Call | None, str]:
+    """Return the call and the name of the argument that the cursor is in: alone, in a list, or in a calculation."""
+    for node, outer in pairwise(cursor.nodes[1:]):
+        match node, outer:
+            case ast.keyword(arg=str(name)), ast.Call():
+                return outer, name
+            case ((ast.List() | ast.Tuple() | ast.BinOp() | ast.UnaryOp()), _):
+                continue
+        break
+    return None, ""
 
 
 def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iterator[CompletionProposal]:

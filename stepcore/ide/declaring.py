@@ -16,11 +16,12 @@ from stepcore.ide.cut import last_name
 from stepcore.ide.model import Kind
 from stepcore.ide.proposals import DECORATORS, FITS, FREE, REST, TYPE_ARGUMENTS, CompletionProposal
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim
-from stepcore.types import Multihot, Scalar
+from stepcore.types import Multihot, Scalar, Tile
 
 Named = Sequence[tuple[str, Value]]
 _INITS: Final = ("[0]", "[1]", "[-1]", '["-inf"]')
 # Which argument of which maker is a shape or size; all the others are types, or texts.
+_NUMBERS: Final = (Scalar,)
 _SIZES_AT: Final = {"Buffer": 1, "Multihot": 1, "Tile": 1}
 
 
@@ -55,7 +56,8 @@ def element_types(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Co
     """Yield the types that have a name, and how others are written."""
     fitting = _fitting(cursor)
     yield from (replace(item, rank=FITS) for item, value in _names(visible) if isinstance(value, fitting))
-    yield from members.types(snippets, FREE, f"{module_name(visible)}.", module_name(visible))
+    module = module_name(visible)
+    yield from members.types(snippets, FREE, f"{module}.", module, of_numbers=fitting == _NUMBERS)
 
 
 def members_at(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[CompletionProposal]:
@@ -66,7 +68,11 @@ def members_at(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Compl
         return
     if wanted in ("annotation", "marker"):
         yield from (CompletionProposal(name, Kind.TYPE, FITS) for name in ("Stream", "Param"))
-    yield from members.types(snippets, FITS, module=module_name(visible))
+    module = module_name(visible)
+    if wanted == "type" and _fitting(cursor) == _NUMBERS:
+        yield from members.types(snippets, FITS, module=module, of_numbers=True)
+        return
+    yield from members.types(snippets, FITS, module=module)
     yield from members.markers()
     yield from members.operators(cursor.analysis.dialect, snippets, members.Known(), REST)
 
@@ -118,10 +124,10 @@ def maker_of(cursor: Cursor, call: ast.Call) -> str:
 
 
 def _fitting(cursor: Cursor) -> tuple[type, ...]:
-    """Return which types fit here: buffers hold numbers or selectors, and selectors numbers."""
+    """Return which types fit here: buffers hold numbers, selectors or tiles, and these hold numbers."""
     call = cursor.enclosing(ast.Call)
     maker = maker_of(cursor, call) if isinstance(call, ast.Call) else ""
-    return {"Buffer": (Scalar, Multihot), "Multihot": (Scalar,)}.get(maker, ELEMENTS)
+    return {"Buffer": (Scalar, Multihot, Tile), "Multihot": _NUMBERS, "Tile": _NUMBERS}.get(maker, ELEMENTS)
 
 
 def _of_annotation(cursor: Cursor, node: ast.Subscript) -> str:

@@ -21,12 +21,13 @@ _DECORATORS: Final = (
     ("fn", "(input=$1, output=$2)"),
     ("composition", "(reference=$1, weights=$2, dims={$3})"),
 )
+_NUMBERS: Final = frozenset({*SCALARS, "Scalar"})
 _OFTEN: Final = ("f32", "Buffer", "Multihot", "STuple")  # come first
 _TYPE_FIELDS: Final = {
     "Scalar": '("${1:float}")',
     "Buffer": "(${1:step.f32}, [$2])",
     "Multihot": "(${1:step.f32}, $2)",
-    "Tile": '("${1:float}", [$2])',
+    "Tile": "(${1:step.f32}, [$2])",
     "STuple": "(($1, $2))",
     "Symbol": '("$1")',
     "dyn": '("$1")',
@@ -64,9 +65,12 @@ def _operators(
 
 
 @lru_cache(maxsize=8)
-def types(snippets: bool, rank: int, prefix: str = "", module: str = "step") -> tuple[CompletionProposal, ...]:
-    """Return all types; ``module`` is the name of stepcore in the file."""
-    return tuple(_types(snippets, rank, prefix, module))
+def types(
+    snippets: bool, rank: int, prefix: str = "", module: str = "step", *, of_numbers: bool = False
+) -> tuple[CompletionProposal, ...]:
+    """Return all types, or those of single numbers; ``module`` is the name of stepcore in the file."""
+    found = _types(snippets, rank, prefix, module)
+    return tuple(item for item in found if not of_numbers or item.label.removeprefix(prefix) in _NUMBERS)
 
 
 def _types(snippets: bool, rank: int, prefix: str, module: str) -> Iterator[CompletionProposal]:
@@ -137,7 +141,7 @@ def _choices(param: Param, known: Known) -> Sequence[str]:
 
 def _field(param: Param, number: int, choices: Sequence[str]) -> str:
     """Return what stands behind ``name=``: something that may be right, or nothing, but never the parameter's name."""
-    if param.kind is ParamKind.INTEGER:
+    if param.kind is ParamKind.INTEGER and not choices:
         return f"${{{number}:1}}"
     if param.kind in (ParamKind.TILE, ParamKind.SIZES, ParamKind.OFFSETS):
         return f"[${number}]"

@@ -9,7 +9,7 @@ from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext
 from stepcore.ops.functions import need_folded
 from stepcore.ops.open_sizes import need_not_ragged
 from stepcore.ops.pace import Pace, Premise, Read
-from stepcore.ops.tiles import need_axis, need_tile
+from stepcore.ops.tiles import AXES, need_axis, need_tile
 from stepcore.sizes.dim import Dim
 from stepcore.types import StreamType, Tile, element_bytes
 
@@ -52,7 +52,12 @@ def stack(
     return step.Retile(axis=0).apply(E0)
 """
     params: ClassVar[tuple[Param, ...]] = (
-        Param("axis", ParamKind.INTEGER, "0 joins rows (tiles below each other), 1 columns (beside each other)."),
+        Param(
+            "axis",
+            ParamKind.INTEGER,
+            "0 joins rows (tiles below each other), 1 columns (beside each other).",
+            choices=AXES,
+        ),
     )
     pace: ClassVar[Pace | None] = Pace((Read.TAKEN,), folds=True)
     generation: ClassVar[int] = 2

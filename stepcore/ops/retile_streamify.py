@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepcore.ops.base import Operand, Operator, Param, ParamKind, TypingContext, need_inputs
 from stepcore.ops.pace import Pace, Premise, Read
-from stepcore.ops.tiles import need_axis, need_tile
+from stepcore.ops.tiles import AXES, need_axis, need_tile
 from stepcore.types import Shape, StreamType, Tile, merged_size
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def take_rows(
     return step.RetileStreamify(axis=0).apply(E0)
 """
     params: ClassVar[tuple[Param, ...]] = (
-        Param("axis", ParamKind.INTEGER, "0 takes tiles apart into rows, 1 into columns."),
+        Param("axis", ParamKind.INTEGER, "0 takes tiles apart into rows, 1 into columns.", choices=AXES),
     )
     pace: ClassVar[Pace | None] = Pace((Read.SPREAD,))
     generation: ClassVar[int] = 2

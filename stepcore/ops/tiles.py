@@ -92,9 +92,12 @@ def optional_shape(sizes: Iterable[Dim | int] | None) -> Shape | None:
     return None if sizes is None else as_shape(sizes)
 
 
+AXES: Final = (0, 1)  # rows and columns
+
+
 def need_axis(operator: str, axis: int) -> None:
     """Raise STEP206 unless ``axis`` names rows or columns."""
-    if axis not in (0, 1):
+    if axis not in AXES:
         text = f"axis of {operator} is 0 (rows) or 1 (columns), found {axis}"
         raise RuleError("STEP206", text, RuleSubject.param("axis"))
 
