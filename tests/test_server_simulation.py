@@ -493,6 +493,38 @@ def test_what_a_run_depends_on_outside_of_its_text_outdates_it(alone: Client, tm
     assert "ValueError: no" in row["message"]
 
 
+def test_what_comes_into_a_folder_that_a_run_has_listed_or_searched_outdates_it(alone: Client, tmp_path: Path) -> None:
+    """Green would be wrong: of a module that a package came to have, and of data of which there is one more file."""
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "__init__.py").write_text("")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("1")
+    body = (
+        "def doubled(x: torch.Tensor) -> torch.Tensor:\n"
+        "    from pathlib import Path\n"
+        "    try:\n"
+        "        from parts import factor\n"
+        "    except ImportError:\n"
+        "        return x * 2 * len(list(Path(__file__).parent.joinpath('data').glob('*.txt')))\n"
+        "    return x * factor.FACTOR\n"
+    )
+    text = HEAD.replace("def doubled(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n", body) + GOOD
+    uri = opened(alone, tmp_path, text)
+    for comes, content, because in (("data/b.txt", "1", "data"), ("parts/factor.py", "FACTOR = 3\n", "factor.py")):
+        alone.save(uri)
+        (row,) = alone.programs(uri, *DONE)
+        assert row["state"] == "passed", row
+        (tmp_path / comes).write_text(content)
+        (row,) = alone.programs(uri, "stale")
+        assert (row["was"], row["because"]) == ("passed", f"{because} changed")
+        alone.save(uri)
+        alone.programs(uri, "queued", "running")
+        (row,) = alone.programs(uri, *DONE)
+        assert row["state"] == "failed", (comes, row)
+        (tmp_path / comes).unlink()
+        assert alone.programs(uri, "stale")
+
+
 def test_the_client_watches_what_runs_have_read_where_there_is_no_watchdog(tmp_path: Path) -> None:
     """As in the extension, which packages pure Python: a run that reads a neighbour ends, and that outdates it."""
     (tmp_path / "none").mkdir()

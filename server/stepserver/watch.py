@@ -79,7 +79,9 @@ class FileWatch:
         for path in paths:
             if path not in self._followed:
                 self._followed.add(path)
-                folder = Path(path).parent
+                folder = Path(path)  # itself, where what it holds was listed
+                if not folder.is_dir():
+                    folder = folder.parent
                 while not folder.is_dir() and folder != folder.parent:
                     self._followed.add(str(folder))  # the file appears with it
                     folder = folder.parent
@@ -106,17 +108,21 @@ class FileWatch:
     def told(self, paths: Iterable[str]) -> None:
         """Take note of files that changed, as the client says."""
         changed = set(paths)
-        if not changed.isdisjoint(self._followed):
+        if any(map(self._is_followed, changed)):
             self._soon("files of runs", self._read)
         if any(path.endswith((".yaml", ".yml", *CONFIG_NAMES)) for path in changed):
             self._on_disk()
 
     def changed(self, path: str) -> None:
         """Take note of a changed file; called in the thread of the observer."""
-        if path in self._followed:  # so there is a simulation
+        if self._is_followed(path):  # so there is a simulation
             self._loop.from_thread(self._soon, "files of runs", self._read)
         if not self._workspace.client.watches and (is_task_path(path) or path.endswith(CONFIG_NAMES)):
             self._loop.from_thread(self._soon, "changed files", self._on_disk)
+
+    def _is_followed(self, path: str) -> bool:
+        """Return whether a run has read a file, or listed the folder that it is in."""
+        return path in self._followed or str(Path(path).parent) in self._followed
 
     def close(self) -> None:
         """Stop looking."""

@@ -1,7 +1,9 @@
 """Which files of the user a run reads: modules beside the program, data, whatever else Python code opens.
 
-An audit hook of the interpreter sees each file that is opened and each module that is looked for; files of the
-installation do not count. What foreign code opens by itself, not through Python, stays unseen.
+An audit hook of the interpreter sees each file that is opened, each folder that is listed and each module that is
+looked for; a finder, which finds nothing, sees the modules that are looked for in packages (``from package import
+module`` tells the hook nothing). Files of the installation do not count. What foreign code opens by itself, not through
+Python, stays unseen.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.abc import MetaPathFinder
 from importlib.util import source_from_cache
 from pathlib import Path
+from types import FrameType, ModuleType
 from typing import Any, Final
 
 import stepcore
@@ -22,6 +26,7 @@ from stepcore.system.file_marks import mark_of
 
 TOO_MANY: Final = 5_000  # files of one run; beyond that it counts as outdated at once
 _WRITES: Final = os.O_WRONLY | os.O_RDWR
+_IMPORTS: Final = "<frozen importlib."
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 
 
@@ -43,10 +48,15 @@ class Opened:
         self._written.add(path)
         self.marks.pop(path, None)
 
-    def missed(self, module: str) -> None:
-        """Note that a module is looked for which the folder of the program may come to have."""
+    def changed(self, path: str) -> None:
+        """Note that the run makes or removes a file or folder itself: what its folder holds is its own doing, too."""
+        self.write(path)
+        self.write(os.path.dirname(path))  # noqa: PTH120
+
+    def missed(self, module: str, folder: str | None = None) -> None:
+        """Note that a module is looked for which a folder, that of the program unless given, may come to have."""
         for ending in (".py", os.sep + "__init__.py"):
-            path = os.path.join(self._folder, module) + ending  # noqa: PTH118
+            path = os.path.join(folder or self._folder, module) + ending  # noqa: PTH118
             if not os.path.exists(path):  # noqa: PTH110
                 self.read(path)
 
@@ -97,7 +107,22 @@ def _active() -> list[Opened]:
                 del inside.hook
 
     sys.addaudithook(hook)
+    sys.meta_path.insert(0, _InPackages(found))
     return found
+
+
+class _InPackages(MetaPathFinder):
+    """Finds nothing: it notes which modules are looked for in packages, whose folders may come to have them."""
+
+    def __init__(self, active: list[Opened]) -> None:
+        self._active = active
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, _target: ModuleType | None = None) -> None:
+        """Note the files in which a module of a package may be."""
+        if self._active and path is not None:
+            for folder in path:
+                if not is_installed(folder + os.sep):
+                    self._active[-1].missed(fullname.rpartition(".")[2], folder)
 
 
 def _open(opened: Opened, path: object, mode: object, flags: object) -> None:
@@ -109,9 +134,34 @@ def _open(opened: Opened, path: object, mode: object, flags: object) -> None:
             name = source_from_cache(name)
     is_written = isinstance(flags, int) and flags & _WRITES
     if is_written or (isinstance(mode, str) and not {"w", "a", "x", "+"}.isdisjoint(mode)):
-        opened.write(name)
+        opened.changed(name)
     else:
         opened.read(name)
+
+
+def _change(opened: Opened, path: object, *more: object) -> None:
+    if isinstance(path, str | bytes | os.PathLike) and more[-1:] == (-1,):  # else it is relative to an open folder
+        opened.changed(os.path.abspath(os.fsdecode(path)))  # noqa: PTH100
+
+
+def _rename(opened: Opened, old: object, new: object, old_folder: object, new_folder: object) -> None:
+    _change(opened, old, old_folder)
+    _change(opened, new, new_folder)
+
+
+def _list(opened: Opened, path: object) -> None:
+    """Note a folder that is listed for the user's code: by itself, or by a library that it calls."""
+    if (path is None or isinstance(path, str | bytes | os.PathLike)) and _is_for_user(sys._getframe(2)):
+        opened.read(os.path.abspath(os.fsdecode(path or os.curdir)))  # noqa: PTH100
+
+
+def _is_for_user(frame: FrameType | None) -> bool:
+    """Return whether the user's code is nearer than an import: that, and what it runs, looks into many folders."""
+    while frame is not None and not frame.f_code.co_filename.startswith(_IMPORTS):
+        if not frame.f_code.co_filename.startswith("<") and not is_installed(frame.f_code.co_filename):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _import(opened: Opened, module: object, *_: object) -> None:
@@ -119,4 +169,10 @@ def _import(opened: Opened, module: object, *_: object) -> None:
         opened.missed(module)
 
 
-_EVENTS: Final[dict[str, Callable[..., None]]] = {"open": _open, "import": _import}
+_EVENTS: Final[dict[str, Callable[..., None]]] = {
+    "open": _open,
+    "import": _import,
+    **dict.fromkeys(("os.listdir", "os.scandir"), _list),
+    **dict.fromkeys(("os.mkdir", "os.remove", "os.rmdir"), _change),
+    "os.rename": _rename,
+}
