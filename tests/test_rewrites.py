@@ -15,6 +15,7 @@ from oracle import Stream, dense
 from programs import count, generate, impl_text, task_text
 from programs.folded import folded_module
 from programs.laned import MEETING, busy_task, laned_task
+from programs.online import online_module
 from programs.running import PATH, assert_same_values, run_library, run_oracle
 from programs.tiled import tiled_task
 from stepcore.check import check_text
@@ -29,8 +30,11 @@ from stepcore.rewrites.lane_counts import LaneCounts
 from stepcore.rewrites.lanes import Lanes
 from stepcore.rewrites.loaded_again import LoadAgain
 from stepcore.rewrites.on_chip_copies import KeepOnChip
+from stepcore.rewrites.online_folds import OnlineFold
 from stepcore.rewrites.split_maps import SplitMap
 from stepcore.rewrites.tile_sizes import TileSizes
+from stepcore.sim.functional import Session
+from stepcore.sim.nested import values_of
 from stepcore.timing.hardware import PRESETS, Hardware
 
 PAGE = (Path(__file__).parents[1] / "docs" / "rewrites.md").read_text(encoding="utf-8")
@@ -185,6 +189,90 @@ def test_random_folds_compute_the_same_in_parts_and_together() -> None:
             in_tasks += same_in_a_task(rewrite, text, wanted) if tried[rewrite.name] < 20 else 0
     assert min(tried.values()) > 8, tried
     assert in_tasks > 16
+
+
+def test_random_rows_that_are_folded_twice_are_folded_once() -> None:
+    tried = dict.fromkeys(("none", "greatest", "exponentials", "Param", "Bufferize", "RepeatRef", "in a task"), 0)
+    refused: dict[str, int] = {}
+    for seed in range(count(120)):
+        module = online_module(Random(seed))
+        old = subject(module.text)
+        sites = list(OnlineFold().sites(old))
+        if module.refused:
+            assert not sites, module.text
+            refused[module.refused] = refused.get(module.refused, 0) + 1
+            continue
+        (site,) = sites
+        new = applied(old, site)
+        assert new is not None, module.text
+        assert len(new.graph.nodes) < len(old.graph.nodes) + (4 if module.reader == "exponentials" else 2), new.text
+        wanted = oracle_values(module.text)
+        assert_same_values([dense(stream) for stream in oracle_values(new.text)], wanted)
+        assert not list(OnlineFold().sites(new)), new.text
+        tried[module.reader] += 1
+        for word in ("Param", "Bufferize", "RepeatRef"):
+            tried[word] += word in module.text
+        if seed % 4 == 0:
+            tried["in a task"] += online_in_a_task(module.text, wanted)
+    assert min(tried.values()) > 3, tried
+    assert len(refused) == 2
+    assert min(refused.values()) > 3, refused
+
+
+def online_in_a_task(text: str, wanted: list[Stream]) -> int:
+    """Fold once in the same program as a task."""
+    module = check_text(text, "page.py", with_fixes=False).module
+    assert module is not None
+    old = subject(python_to_task(module, module.programs[0]), PATH)
+    (site,) = OnlineFold().sites(old)
+    new = applied(old, site)
+    assert new is not None, old.text
+    run = run_oracle(new.text)
+    assert_same_values([dense(stream) for stream in run.used[-run.returned :]], wanted)
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('fp32"|step.f32', 'fp16"|step.f16'),  # scaled again and again, sums would lose too much
+        ("stride=[1, n]).apply()\n    v", "stride=[1, 0]).apply()\n    v"),  # other rows
+        (
+            "    top = step",
+            "    first = step.Identity().apply(first)\n    top = step",
+        ),  # where it is moved, it is another
+        ("amax(1, keepdim=True)", "amin(1, keepdim=True)"),  # exponents could grow
+        ("input[0] @ input[1]]", "torch.tanh(input[0]) @ input[1]]"),  # not in proportion
+    ],
+)
+def test_two_folds_stay_two(old: str, new: str) -> None:
+    (text,) = [before for name, before, _ in SECTIONS if name == "online-fold"]
+    assert list(OnlineFold().sites(subject(text)))
+    for one, other in zip(old.split("|"), new.split("|"), strict=True):
+        assert one in text
+        text = text.replace(one, other)
+    assert not list(OnlineFold().sites(subject(text)))
+
+
+@pytest.mark.parametrize("masked", [0, 1, 3])
+def test_scores_that_are_masked_are_folded_once(masked: int) -> None:
+    (text,) = [before for name, before, _ in SECTIONS if name == "online-fold"]
+    old = subject(text)
+    (site,) = OnlineFold().sites(old)
+    new = applied(old, site)
+    assert new is not None
+    scores = torch.randn(64, 1024, dtype=torch.float64)
+    scores[:, : 64 * masked] = -torch.inf  # the first tiles of each row
+    data = {"scores": [scores], "values": [torch.randn(1024, 16, dtype=torch.float64)]}
+    found = []
+    for each in (old, new):
+        session = Session(each.checked.spec, dtype=torch.float64, given=lambda _dtype: data)
+        streams = session.run(each.checked.typed, keep=True).streams
+        made = streams[each.checked.typed.returns[0]]
+        assert made is not None
+        found.append(values_of(made.dense()[0]))
+    assert found[0].isfinite().all()
+    torch.testing.assert_close(found[1], found[0], rtol=1e-12, atol=1e-12)
 
 
 def test_tiles_kept_on_chip_are_loaded_again_as_before() -> None:

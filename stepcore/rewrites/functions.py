@@ -52,12 +52,15 @@ class WrittenFunction(Record):
 
 
 class NewFunction(Record):
-    """A function that is declared: ``lines`` are its body, types and ``init`` are as of :class:`WrittenFunction`."""
+    """A function that is declared: ``lines`` are its body, types and ``init`` are as of :class:`WrittenFunction`.
+
+    ``output`` are the types of the components where it gives a tuple.
+    """
 
     name: str
     arguments: tuple[str, ...]
     inputs: tuple[str, ...]
-    output: str
+    output: str | tuple[str, ...]
     lines: tuple[str, ...]
     init: str | None = None
 
@@ -81,9 +84,28 @@ def declared(subject: RewriteSubject, functions: Sequence[NewFunction]) -> Edit 
     for each in functions:
         init = "" if each.init is None else f", init={each.init}"
         lines += ["", ""] if lines else []
-        lines.append(f"@{subject.module}fn(input={_tuple(each.inputs)}, output={each.output}{init})")
+        lines.append(f"@{subject.module}fn(input={_tuple(each.inputs)}, output={_tuple(each.output)}{init})")
         lines += [f"def {each.name}({', '.join(each.arguments)}):", *(f"    {line}" for line in each.lines)]
     return before_program(subject, lines)
+
+
+def replaced(expression: ast.expr, shown: str, new: str) -> str:
+    """Return an expression with the expression ``new`` in the place of each part that reads ``shown``."""
+    copied = ast.parse(ast.unparse(expression), mode="eval")
+    return ast.unparse(_Replaced(shown, new).visit(copied))
+
+
+class _Replaced(ast.NodeTransformer):
+    """Puts an expression in the place of another one."""
+
+    def __init__(self, shown: str, new: str) -> None:
+        self._shown, self._new = shown, ast.parse(new, mode="eval").body
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Return the new one for what is meant, else the node with what is inside of it replaced."""
+        if isinstance(node, ast.expr) and ast.unparse(node) == self._shown:
+            return self._new
+        return self.generic_visit(node)
 
 
 def _of_file(subject: RewriteSubject, name: str) -> WrittenFunction | None:
@@ -153,16 +175,23 @@ def _end_of_list(text: str, place: int) -> int:
 
 def _entry(function: NewFunction) -> list[str]:
     """Return the lines of a function under ``fns``."""
-    inputs = f"[{', '.join(function.inputs)}]" if len(function.inputs) > 1 else function.inputs[0].strip(_QUOTE)
+    inputs, output = (_listed(each) for each in (function.inputs, function.output))
     return [
         f"- func_name: {function.name}",
         *([] if function.init is None else [f"  init: {function.init}"]),
         f"  input_dtype: {inputs}",
-        f"  output_dtype: {function.output.strip(_QUOTE)}",
+        f"  output_dtype: {output}",
         "  apply: |-",
         *(f"    {line}" for line in function.lines),
     ]
 
 
-def _tuple(items: Sequence[str]) -> str:
+def _listed(types: str | tuple[str, ...]) -> str:
+    """Return a type, or those of several components, as the value of a key."""
+    several = (types,) if isinstance(types, str) else types
+    return f"[{', '.join(several)}]" if len(several) > 1 else several[0].strip(_QUOTE)
+
+
+def _tuple(types: str | tuple[str, ...]) -> str:
+    items = (types,) if isinstance(types, str) else types
     return f"({', '.join(items)})" if len(items) > 1 else items[0]

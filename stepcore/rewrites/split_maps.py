@@ -17,7 +17,7 @@ from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall, applied_to
-from stepcore.rewrites.functions import NewFunction, WrittenFunction, declared, written_function
+from stepcore.rewrites.functions import NewFunction, WrittenFunction, declared, replaced, written_function
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 
@@ -57,7 +57,7 @@ class SplitMap(Record):
             names = FreshNames(subject.text)
             first, rest = names.one(f"{function.name}_of_{argument}"), names.one(f"{function.name}_rest")
             own = f"{argument}[{number}]"
-            inside, left = _replaced(taken, own, f"{argument}[0]"), _replaced(returned, ast.unparse(taken), own)
+            inside, left = replaced(taken, own, f"{argument}[0]"), replaced(returned, ast.unparse(taken), own)
             made = [
                 NewFunction(first, arguments, (kind,), kind, (f"return [{inside}]",)),
                 NewFunction(rest, arguments, function.inputs, function.output, (f"return [{left}]",)),
@@ -100,22 +100,3 @@ def _taken(returned: ast.expr, argument: str, number: int) -> ast.expr | None:
 
 def _reads(node: ast.AST, own: str) -> bool:
     return isinstance(node, ast.Subscript) and ast.unparse(node) == own
-
-
-def _replaced(expression: ast.expr, shown: str, new: str) -> str:
-    """Return an expression with ``new`` in the place of each part that reads ``shown``."""
-    copied = ast.parse(ast.unparse(expression), mode="eval")
-    return ast.unparse(_Replaced(shown, new).visit(copied))
-
-
-class _Replaced(ast.NodeTransformer):
-    """Puts an expression in the place of another one."""
-
-    def __init__(self, shown: str, new: str) -> None:
-        self._shown, self._new = shown, ast.parse(new, mode="eval").body
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        """Return the new one for what is meant, else the node with what is inside of it replaced."""
-        if isinstance(node, ast.expr) and ast.unparse(node) == self._shown:
-            return self._new
-        return self.generic_visit(node)

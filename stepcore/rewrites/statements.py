@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from stepcore.check.rewriting import inner_span, text_before
 from stepcore.findings.diagnostics import Edit
+from stepcore.records import Record
 from stepcore.rewrites.calls import written_list
 from stepcore.rewrites.subject import RewriteSubject
 from stepcore.sizes.dim import Dim
@@ -34,22 +35,46 @@ def assigned_line(subject: RewriteSubject, value: Span) -> tuple[str, Span] | No
 
     None where it does more than that, or shares its lines.
     """
+    found = bound_lines(subject, value)
+    if found is None or len(found.names) > 1:
+        return None
+    behind = subject.text[value.end : found.lines.end].removesuffix("\n")
+    return None if behind.strip() else (found.names[0], found.lines)
+
+
+class BoundLines(Record):
+    """A statement that binds names to a value, and nothing else: its targets, and its lines with what is said there."""
+
+    names: tuple[str, ...]
+    targets: Span
+    lines: Span
+
+
+def bound_lines(subject: RewriteSubject, value: Span) -> BoundLines | None:
+    """Return the statement that binds what stands at ``value`` to names alone; None where it shares its lines."""
     code, tree = subject.code, subject.tree
     if code is None or tree is None:
         return None
     for statement in _simple(tree):
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=held):
+            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target], value=held):
                 pass
             case _:
                 continue
         if code.span_to_outer(inner_span(code, held)) != value or text_before(code, statement).strip():
             continue
+        names = [each.id for each in _targets(target) if isinstance(each, ast.Name)]
         end = subject.text.find("\n", value.end)
-        rest = subject.text[value.end : end] if end >= 0 else "more"
+        behind = subject.text[value.end : end].strip() if end >= 0 else "more"
+        if len(names) < len(_targets(target)) or (behind and not behind.startswith("#")):
+            return None
         start = subject.text.rfind("\n", 0, code.span_to_outer(inner_span(code, statement)).start) + 1
-        return None if rest.strip() else (name, Span(start, end + 1))
+        return BoundLines(tuple(names), code.span_to_outer(inner_span(code, target)), Span(start, end + 1))
     return None
+
+
+def _targets(target: ast.expr) -> list[ast.expr]:
+    return target.elts if isinstance(target, ast.Tuple) else [target]
 
 
 def before_program(subject: RewriteSubject, lines: list[str]) -> Edit | None:
@@ -79,6 +104,25 @@ def times_read(subject: RewriteSubject, name: str) -> int:
     """Return how often a name is read in the file."""
     nodes = () if subject.tree is None else ast.walk(subject.tree)
     return sum(isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) for node in nodes)
+
+
+def read_of(subject: RewriteSubject, name: str) -> Span | None:
+    """Return where the file reads a name; None where it does not do that exactly once."""
+    nodes = () if subject.tree is None else ast.walk(subject.tree)
+    found = [
+        node for node in nodes if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    ]
+    if len(found) != 1 or subject.code is None:
+        return None
+    return subject.code.span_to_outer(inner_span(subject.code, found[0]))
+
+
+def is_movable(subject: RewriteSubject, text: str) -> bool:
+    """Whether an expression means the same in all lines of a body: no name in it is bound twice in the file."""
+    names = {node.id for node in ast.walk(ast.parse(text.strip(), mode="eval")) if isinstance(node, ast.Name)}
+    nodes = () if subject.tree is None else ast.walk(subject.tree)
+    bound = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return all(bound.count(name) <= 1 for name in names)
 
 
 def size_text(subject: RewriteSubject, size: Dim) -> str:
