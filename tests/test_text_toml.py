@@ -46,3 +46,12 @@ def test_a_long_key_below_a_long_header_is_found() -> None:
     header, key = ".".join(["table"] * 64), ".".join(["key"] * 64)
     (_, found) = toml_keys(f"[{header}]\n{key} = 1\n")
     assert found.path == (*["table"] * 64, *["key"] * 64)
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "+" + "1_0" * 3000])
+def test_a_number_of_thousands_of_digits_is_told_with_its_line(number: str) -> None:
+    """Comments and texts may hold as many."""
+    text = f"# {number}\nname = '{number}'\nkey = 1\n\n[table]\nkey = {number} # {number}\n"
+    with pytest.raises(NoToml, match="^this number has thousands of digits$") as caught:
+        parse_toml(text)
+    assert caught.value.line == 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from random import Random
 from typing import Final
 
 import pytest
@@ -22,7 +23,8 @@ from stepcore.text.span import SourceFile, Span
 from stepcore.timing.deeper import Saving, saving
 from stepcore.timing.exact import run
 from stepcore.timing.hardware import PRESETS, Hardware
-from timing_networks import diamond
+from stepcore.timing.stops import with_depths
+from timing_networks import diamond, drawn, drawn_arrival
 
 FOLDER: Final = Path(__file__).parent / "golden" / "time"
 SOURCES: Final = sorted(path for path in files(FOLDER) if path.suffix != ".expected")
@@ -131,6 +133,17 @@ def test_seven_instead_of_six_save_six_of_79_cycles() -> None:
     assert saving(network, timing, range(6), limit=10**6) == Saving(direct, 7, 6)
     assert saving(network, timing, [out], limit=10**6) is None  # what comes out is taken at once
     assert saving(diamond(7), run(diamond(7)), [direct], limit=10**6) is None  # more saves nothing
+
+
+@pytest.mark.parametrize(("name", "cycles"), [("a.drawn.7", 217), ("b.drawn_arrival.3", 849)])
+def test_what_a_depth_saves_is_told_of_that_depth(name: str, cycles: int) -> None:
+    """With memory or arrival in between, unlimited depth may save less than some do."""
+    network = (drawn_arrival if "arrival" in name else drawn)(Random(name))
+    timing = run(network)
+    found = saving(network, timing, range(len(network.channels)), limit=10**7)
+    assert found is not None
+    assert found.cycles == cycles
+    assert run(with_depths(network, {found.channel: found.depth})).cycles == timing.cycles - cycles
 
 
 def test_golden_places() -> None:

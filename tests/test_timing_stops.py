@@ -59,6 +59,16 @@ def test_several_depths_where_none_helps_alone() -> None:
         assert run(with_depths(network, {**found, channel: depth - 1})).waiting
 
 
+def test_a_fifo_that_others_make_deep_enough_is_not_named() -> None:
+    """Its ring shows only behind the first one; a FIFO of it may stay as it is once the other holds more."""
+    network = drawn(Random("b.drawn.98"))
+    found = cure(network, run(network))
+    assert found == {14: 4, 28: 4}
+    assert not run(with_depths(network, found)).waiting
+    for channel, depth in found.items():
+        assert run(with_depths(network, {**found, channel: depth - 1})).waiting
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_what_stops_is_cured_and_by_no_less(seed: int) -> None:
     network = drawn(Random(seed * 31 + 7))

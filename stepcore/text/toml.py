@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from typing import Any, Final, NamedTuple
 
@@ -55,8 +56,10 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise NoToml("this key has too many parts", line)
     try:
         return tomllib.loads(text)
-    except ValueError as error:  # not only TOMLDecodeError: numbers of thousands of digits have a limit of their own
+    except tomllib.TOMLDecodeError as error:
         raise _plain(text, str(error)) from error
+    except ValueError as error:  # what Python counts in decimal digits has a limit of its own
+        raise NoToml("this number has thousands of digits", _long_number(text)) from error
     except RecursionError:
         raise NoToml("its tables or lists are nested too deeply") from None
 
@@ -68,6 +71,15 @@ def long_key(text: str) -> int:
     """
     found = _LONG_KEY.search(text)
     return 0 if found is None else text.count("\n", 0, found.start()) + 1
+
+
+def _long_number(text: str) -> int:
+    """Return the line, from 1, of the first number with more digits than Python reads; 0 where there is none."""
+    most = sys.get_int_max_str_digits()
+    for token in _TOKEN.finditer(text):
+        if len(token[0]) > most and token[0].lstrip("+-").replace("_", "").isdecimal():
+            return text.count("\n", 0, token.start()) + 1
+    return 0
 
 
 def toml_keys(text: str) -> list[TomlKey]:

@@ -16,7 +16,7 @@ _DEEPEST: Final = 1 << 16  # tokens
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """With ``depth`` of ``channel`` a run takes so many ``cycles`` less; no other depth of it saves more."""
+    """With ``depth`` of ``channel`` a run takes so many ``cycles`` less; no other that was tried saves more."""
 
     channel: int
     depth: int
@@ -50,7 +50,10 @@ class _Savings:
     reruns: Reruns
 
     def best(self, channel: int) -> Saving | None:
-        """Return the most that depths of ``channel`` save, with the smallest depth that does."""
+        """Return the most that depths of ``channel`` save, with the smallest depth that does.
+
+        With memory or arrival in between, less depth may save more than unlimited depth does.
+        """
         shallow, tokens = self.network.channels[channel].depth, self.timing.channels[channel].put
         deep = min(tokens, _DEEPEST)
         least = self._cycles(channel, deep) if deep > shallow else self.timing.cycles
@@ -58,8 +61,9 @@ class _Savings:
             return None
         while deep - shallow > 1:
             middle = (shallow + deep) // 2
-            if self._cycles(channel, middle) <= least:
-                deep = middle
+            cycles = self._cycles(channel, middle)
+            if cycles <= least:
+                deep, least = middle, cycles
             else:
                 shallow = middle
         return Saving(channel, deep, self.timing.cycles - least)

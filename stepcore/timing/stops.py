@@ -88,8 +88,8 @@ class _Cure:
             deeper = with_depths(network, depths)
             timing = self.reruns.run(deeper)
         for channel in sorted(depths):
-            shallow = network.channels[channel].depth
-            depths[channel] = self._least(with_depths(network, depths), channel, shallow, depths[channel])
+            less = network.channels[channel].depth - 1  # what it holds now may do, once others hold more
+            depths[channel] = self._least(with_depths(network, depths), channel, less, depths[channel])
         return {channel: depth for channel, depth in depths.items() if depth > network.channels[channel].depth}
 
     def _enough(self, channel: int) -> int | None:
@@ -105,7 +105,7 @@ class _Cure:
         return None
 
     def _least(self, network: Network, channel: int, stops: int, runs: int) -> int:
-        """Return the least depth between one that stops and one that runs: more depth never stops a run.
+        """Return the least depth above one that stops, or is none, up to one that runs: more depth never stops a run.
 
         It is sought from above, where it is as a rule: the greatest fill is what was needed, or a few more.
         """
