@@ -52,6 +52,6 @@ def test_a_long_key_below_a_long_header_is_found() -> None:
 def test_a_number_of_thousands_of_digits_is_told_with_its_line(number: str) -> None:
     """Comments and texts may hold as many."""
     text = f"# {number}\nname = '{number}'\nkey = 1\n\n[table]\nkey = {number} # {number}\n"
-    with pytest.raises(NoToml, match="^this number has thousands of digits$") as caught:
+    with pytest.raises(NoToml, match=r"^this number has thousands of digits$") as caught:
         parse_toml(text)
     assert caught.value.line == 6

@@ -26,11 +26,10 @@ from stepcore.timing.memory import Memory
 from stepcore.timing.recorder import BLOCKED, MEMORY, STARVED, WORKED, RunRecorder, StretchTotals
 from stepcore.timing.rows import Rows
 from stepcore.timing.search_budget import REQUEST, SearchBudget
-from stepcore.timing.states import Look, RowEnd, RowEnds, RunState, StateSearch, drift_on
+from stepcore.timing.states import GLANCE, Look, RowEnd, RowEnds, RunState, StateSearch, drift_on, held_in
 
 DEAF: Final = 40_000  # steps at the start of a run in which no rounds are looked at where memory is used
 _COPIES: Final = 3  # of the cost of a look, which it costs to copy the run
-_GLANCE: Final = 8  # of the cost of a look, which a comparison costs that finds tokens elsewhere
 _LEVELS: Final = 6  # periods inside each other that are looked for
 _ENTRIES: Final = 256  # of a state, that are remembered for nothing; each further four cost a step of the run
 _PUT: Final = 4  # of the sums of a state: tokens put
@@ -40,7 +39,6 @@ _DEARER: Final = 8  # steps that one with linear numbers counts as
 _LONGEST: Final = 64  # steps for each token of a period that one with linear numbers may take
 _EARLY: Final = 120  # tokens of a run, in which nothing drifts for long
 _FEW: Final = 300  # tokens, which cost no more than to skip them
-_SPARED: Final = 8  # times what ends of rows have cost has to be left of the budget for the other search
 _PAUSE: Final = 24  # periods that pass after one that did not drift, or not for long, before the next is tried
 _APART: Final = 1  # tokens of the run for each step that a period took that did not fall, before the next is tried
 
@@ -77,9 +75,8 @@ class Periods:
         budget = self.budget_within if uses_memory else self.budget
         if self.rows.follows and self.moved != self.rows.total[1]:
             self._memory_moves()
-        if budget.allows(left):
-            self.left = left
-            self._recurs(self.within if uses_memory else self.levels)
+        self.left = left
+        self._recurs(self.within if uses_memory else self.levels)
         self.rows.listens = min(self.rows.listens, budget.wakes)
 
     def waits(self, left: int) -> None:
@@ -88,11 +85,9 @@ class Periods:
         self.budget.start += (
             REQUEST  # as long as a window takes; one that is followed takes less, and is let look as much
         )
-        if self.budget.allows(left):
-            self.left = left
-            self._recurs(self.levels)
-            if self.rows.follows:
-                self.rows.heed(self.memory)
+        self.left = left
+        if self._recurs(self.levels) and self.rows.follows:
+            self.rows.heed(self.memory)
         if self.rows.follows:
             self.rows.pauses = min(self.rows.pauses, self.budget.wakes)
 
@@ -103,13 +98,14 @@ class Periods:
                 search.clear()
 
     def _recurs(self, levels: list[StateSearch]) -> int:
-        """Look for this state on each level, from the finest one on, as long as it recurs; return how many periods."""
-        affordable = self.budget.rest(self.left) // (_SPARED * self.budget.look)
-        if levels is self.levels and self.row_ends.comes_round(self.rows, affordable):
-            times = self._seen_at_end(self.row_ends)
-            if times:
-                self.skipped += 1
-                return times
+        """Look for this state on each level, from the finest one on, as long as it recurs; return how many periods.
+
+        Ends of rows are found while the budget pauses, too.
+        """
+        if levels is self.levels and (times := self._row_recurs()):
+            return times
+        if not self._budget(levels is self.within).allows(self.left):
+            return 0
         taken = 0
         for level, search in enumerate(levels):
             times = self._seen(search)
@@ -121,13 +117,23 @@ class Periods:
                 finer.clear()
         return taken
 
+    def _row_recurs(self) -> int:
+        """Look for this state among those at the last ends of rows; return how many periods were skipped."""
+        ends = self.row_ends
+        base = self._base(within=False)
+        if not (ends.comes_round(self.rows) and ends.is_promising(self.rows, base, self.budget, self.left)):
+            return 0
+        times = self._seen_at_end(ends)
+        self.skipped += bool(times)
+        return times
+
     def _seen_at_end(self, ends: RowEnds) -> int:
         """Compare with the states at the last ends of rows, and skip; else remember this one, too.
 
         Rows in which something was skipped, or of which only channels of memory grow, are not tried as ones that
         drift: the other searches have to run less for it. Returns how many periods were skipped.
         """
-        end = RowEnd(self._look(within=False), self._held(), self.skipped)
+        end = RowEnd(self._look(within=False), held_in(self.rows), self.skipped)
         now, times = end.look, 0
         for look in ends.alike(end):
             times = self._comes_again(look, now) if self._stands_alike(look, now) else 0
@@ -163,20 +169,16 @@ class Periods:
         for search in self.levels:
             search.clear()
 
-    def _held(self) -> list[int]:
-        """Return how many tokens are in each channel."""
-        return [put - taken for put, taken in zip(self.rows.put, self.rows.taken, strict=True)]
-
     def _seen(self, search: StateSearch) -> int:
         """Compare with the state that ``search`` remembers, and skip; else remember this one when it is time.
 
         Returns how many periods were skipped.
         """
         budget = self._budget(search.within)
-        budget.spent += budget.look // _GLANCE
+        budget.spent += budget.look // GLANCE
         held = now = None
         if search.saved is not None and search.saved.place == self.rows.place:
-            held = self._held()
+            held = held_in(self.rows)
             if search.held == held:
                 now = self._look(within=search.within)
                 times = self._comes_again(search.saved, now) if self._stands_alike(search.saved, now) else 0
@@ -186,7 +188,7 @@ class Periods:
         search.since += 1
         if search.since >= search.power:
             search.saved = now or self._look(within=search.within)
-            search.held = held or self._held()
+            search.held = held or held_in(self.rows)
             search.power, search.since = search.power * 2, 0
             search.looks.clear()
         return 0

@@ -20,9 +20,15 @@ from stepcore.timing.drift import MOST_SLOTS, Moment, moment_of, moves_on
 from stepcore.timing.memory import Memory
 from stepcore.timing.recorder import Mark
 from stepcore.timing.rows import Rows
+from stepcore.timing.search_budget import SearchBudget
 
 _MOST: Final = 32  # ends of rows that are remembered: the longest period
 _LOOKS: Final = 96  # ends of rows of a run that are looked at: each is remembered, which costs more than a comparison
+_MARKS: Final = 1024  # ends of rows that are not looked at, of which it is remembered how they stood
+_SPARED: Final = 8  # times what ends of rows have cost has to be left of the budget for the other search
+_OVERDRAWN: Final = 8  # looks by which the budget may be overdrawn for ends of rows that stand like one before
+_PROMISING: Final = 8  # periods that have to be left to look at an end of a row that stands like one before
+GLANCE: Final = 8  # of the cost of a look, which a comparison costs that finds tokens elsewhere
 _DRIFTING: Final = 2  # rows of a period that drifts, at most
 
 
@@ -107,20 +113,39 @@ class RowEnd:
 
 @dataclass(slots=True)
 class RowEnds:
-    """The states at the last ends of rows; ``unit`` is that whose loop has them (-1: none has)."""
+    """The states at the last ends of rows; ``unit`` is that whose loop has them (-1: none has).
+
+    ``marks`` tell how units stood at ends that were not looked at, and what their channels held: where they stand so
+    again, a period may have come round. To remember one costs an eighth of a look.
+    """
 
     unit: int
     seen: deque[RowEnd] = field(default_factory=partial(deque, maxlen=_MOST))
     rounds: int = 0  # that the loop had left when it was looked at
     looks: int = 0
+    marks: dict[tuple[int, ...], int] = field(default_factory=dict)  # and the rounds that were left then
 
-    def comes_round(self, rows: Rows, affordable: int) -> bool:
-        """Return whether a row ended since this was asked, and is to be looked at: ``affordable`` are so many looks."""
+    def comes_round(self, rows: Rows) -> bool:
+        """Return whether a row ended since this was asked."""
         if self.unit < 0:
             return False
         before, self.rounds = self.rounds, rows.rounds[self.unit * inner.STACK]
-        if before == self.rounds or self.looks >= min(_LOOKS, affordable):
-            return False
+        return before != self.rounds and self.looks < _LOOKS
+
+    def is_promising(self, rows: Rows, base: int, budget: SearchBudget, left: int) -> bool:
+        """Return whether to look at the end of a row: the first ones, then those that stand like one before.
+
+        Clocks stand relative to ``base``; ``left`` are the steps of the run that are left.
+        """
+        rest = budget.rest(left)
+        if self.looks >= rest // (_SPARED * budget.look):
+            budget.spent += budget.look // GLANCE
+            mark = (*rows.place, *(clock - base for clock in rows.clock), *held_in(rows))
+            before = self.marks.get(mark, 0)
+            if before or len(self.marks) < _MARKS:
+                self.marks[mark] = self.rounds
+            if self.rounds < _PROMISING * (before - self.rounds) or not before or rest < -_OVERDRAWN * budget.look:
+                return False
         self.looks += 1
         return True
 
@@ -137,6 +162,11 @@ class RowEnds:
             if half.skipped == now.skipped and drift_on(first.look, half.look, now.look):
                 return half.look
         return None
+
+
+def held_in(rows: Rows) -> list[int]:
+    """Return how many tokens are in each channel."""
+    return [put - taken for put, taken in zip(rows.put, rows.taken, strict=True)]
 
 
 def state_of(look: Look, rows: Rows, memory: Memory) -> RunState:
