@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dis
+import os.path
 import sys
-from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol
 
-_HERE: Final = str(Path(__file__).parents[1])
+# A script imports this module first, and pathlib with what it loads would be a twentieth of that.
+_HERE: Final = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
 _UNPACK: Final = (dis.opmap["UNPACK_SEQUENCE"], dis.opmap["UNPACK_EX"])
 
 
