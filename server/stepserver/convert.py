@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -183,7 +184,7 @@ class Converter:
         if found.fix is None:
             return None
         edits = [
-            {"uri": located[0].uri, "range": _plain(located[1]), "newText": edit.text}
+            {"uri": located[0].uri, "range": _area(self.corners(edit.span)), "newText": edit.text}
             for edit in found.fix.edits
             if (located := self.locate(edit.span)) is not None
         ]
@@ -248,7 +249,7 @@ class Converter:
         found = []
         for item in items:
             if item.edit.span not in areas:
-                areas[item.edit.span] = _plain(self.range(item.edit.span))
+                areas[item.edit.span] = _area(self.corners(item.edit.span))
             entry: dict[str, Any] = {
                 "label": item.label,
                 "kind": _ITEMS[item.kind].value,
@@ -283,24 +284,32 @@ class Converter:
         tooltip = self._shown(hint.tooltip) if hint.tooltip else None
         return types.InlayHint(position, hint.label, types.InlayHintKind.Type, tooltip=tooltip, padding_left=True)
 
-    def symbol(self, symbol: Symbol) -> types.DocumentSymbol:
-        """Return an entry of the outline."""
-        return types.DocumentSymbol(
-            name=symbol.name or "?",
-            kind=_SYMBOLS[symbol.kind],
-            range=self.range(symbol.span),
-            selection_range=self.range(symbol.selection),
-            detail=symbol.detail or None,
-            children=[self.symbol(child) for child in symbol.children],
-        )
+    def symbol(self, symbol: Symbol) -> dict[str, Any]:
+        """Return an entry of the outline (``DocumentSymbol``) as plain JSON: an editor asks for all after each edit."""
+        entry: dict[str, Any] = {
+            "name": symbol.name or "?",
+            "kind": _SYMBOLS[symbol.kind].value,
+            "range": _area(self.corners(symbol.span)),
+            "selectionRange": _area(self.corners(symbol.selection)),
+            "children": [self.symbol(child) for child in symbol.children],
+        }
+        if symbol.detail:
+            entry["detail"] = symbol.detail
+        return entry
+
+    @staticmethod
+    def symbol_kind(symbol: Symbol) -> types.SymbolKind:
+        """Return what an entry of the outline is."""
+        return _SYMBOLS[symbol.kind]
 
     def folding(self, folding: Folding) -> types.FoldingRange:
         """Return a region that can be closed."""
         kind = types.FoldingRangeKind.Comment if folding.is_comment else types.FoldingRangeKind.Region
         return types.FoldingRange(folding.start, folding.end, kind=kind)
 
-    def tokens(self, uri: str, tokens: Iterable[Token]) -> types.SemanticTokens:
-        """Return the tokens of one text in the protocol's relative form; :mod:`stepserver.legend` names the numbers.
+    def tokens(self, uri: str, tokens: Iterable[Token]) -> dict[str, Any]:
+        """Return the tokens of one text (``SemanticTokens``) in the protocol's relative form, as plain JSON;
+        :mod:`stepserver.legend` names the numbers.
 
         There are thousands in a file, hence no positions on the way: lines are followed as the tokens come.
         """
@@ -309,8 +318,9 @@ class Converter:
         source, base = self.module.texts[index].source, self.module.starts[index]
         starts = (*source.line_starts, len(source.text) + 1)
         line = last_line = last_column = last_end = 0
-        for token in sorted(tokens, key=lambda token: token.span):
-            start, end = token.span.start - base, token.span.end - base
+        for token in sorted(tokens, key=itemgetter(0)):
+            start, end = token.span
+            start, end = start - base, end - base
             if start < last_end or end <= start or end >= starts[-1]:
                 continue  # one inside of another, or of another cell
             while starts[line + 1] <= start:
@@ -324,7 +334,7 @@ class Converter:
             step = column - last_column if line == last_line else column
             data += (line - last_line, step, length, token_type(token.kind.value), _bits(token))
             last_line, last_column, last_end = line, column, end
-        return types.SemanticTokens(data)
+        return {"data": data}
 
 
 _DECLARATION: Final = 1 << MODIFIERS.index("declaration")
@@ -337,9 +347,9 @@ def _bits(token: Token) -> int:
     return _DECLARATION * token.is_declaration | _SPENT * token.is_spent | _STREAM * is_stream
 
 
-def _plain(area: types.Range) -> dict[str, Any]:
-    start, end = area.start, area.end
+def _area(corners: tuple[tuple[int, int], tuple[int, int]]) -> dict[str, Any]:
+    (line, character), (end_line, end_character) = corners
     return {
-        "start": {"line": start.line, "character": start.character},
-        "end": {"line": end.line, "character": end.character},
+        "start": {"line": line, "character": character},
+        "end": {"line": end_line, "character": end_character},
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from stepcore.findings.diagnostics import Diagnostic, Edit
 from stepcore.records import Record
@@ -98,7 +98,7 @@ class Folding(Record):
     is_comment: bool = False
 
 
-class Token(Record):
+class Token(NamedTuple):  # a tuple, because colouring makes one for every name of a file after each edit
     """A name with its role. ``is_spent`` marks a stream at and after its last permitted consumption."""
 
     span: Span

@@ -14,6 +14,7 @@ from stepcore.ide.meaning import Meaning, inner_span, meanings, member_meaning, 
 from stepcore.ide.model import Kind, Token
 from stepcore.ide.names.document import Form, Names, NameSpace, Reference, names_of
 from stepcore.ide.task_tree import Entry, task_tree
+from stepcore.records import make
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Span
 
@@ -30,18 +31,17 @@ def tokens(analysis: Analysis, span: Span | None = None) -> list[Token]:
     """Return the tokens of a region (None: of the document) in order; they do not overlap."""
     if analysis.kind == "none":
         return []
-    span = span or Span(0, len(analysis.source.text) + 1)
     names = names_of(analysis)
     found: list[Token] = []
     for number, part in enumerate(names.parts):
-        if part.span.start < span.end and part.span.end >= span.start:
+        if span is None or (part.span.start < span.end and part.span.end >= span.start):
             found += _of_part(analysis, names, number)
     if analysis.kind in ("task", "impl"):
         declared = (token for reference in names.declared() for token in _name(analysis, reference))
         # A quoted key or value may go over several lines; tokens may not.
         yaml = (token for token in _yaml(analysis) if "\n" not in analysis.source.slice(token.span))
         found = _in_order([*found, *declared, *yaml])
-    return [token for token in found if span.start <= token.span.start < span.end]
+    return found if span is None else [token for token in found if span.start <= token.span.start < span.end]
 
 
 def _in_order(found: Iterable[Token]) -> list[Token]:
@@ -62,13 +62,13 @@ def _of_part(analysis: Analysis, names: Names, number: int) -> list[Token]:
     key = f"tokens {inner.start}"
     start, found = unit.checking.memo.get(key) or (part.span.start, _in_order(_tokens(analysis, names, number)))
     if start != part.span.start:  # the block was moved by an edit before it
-        found = [_moved(token, part.span.start - start) for token in found]
+        found = _moved(found, part.span.start - start)
     unit.checking.memo[key] = part.span.start, found
     return cast("list[Token]", found)
 
 
-def _moved(token: Token, by: int) -> Token:
-    return Token(Span(token.span.start + by, token.span.end + by), token.kind, token.is_declaration, token.is_spent)
+def _moved(tokens: list[Token], by: int) -> list[Token]:
+    return [make(Token, (make(Span, (start + by, end + by)), *role)) for (start, end), *role in tokens]
 
 
 def _tokens(analysis: Analysis, names: Names, number: int) -> Iterator[Token]:

@@ -125,30 +125,30 @@ def _holds(span: Span, offset: int) -> bool:
     return span.start <= offset <= span.end
 
 
-async def tokens(parts: Parts, params: types.SemanticTokensParams) -> types.SemanticTokens | None:
+async def tokens(parts: Parts, params: types.SemanticTokensParams) -> PlainAnswer | None:
     """Colour a whole text."""
     at = await place(parts, params.text_document.uri)
     if at is None:
         return None
-    return at.convert.tokens(at.uri, features.tokens(at.analysis, at.whole))
+    return PlainAnswer(at.convert.tokens(at.uri, features.tokens(at.analysis, at.whole)))
 
 
-async def tokens_range(parts: Parts, params: types.SemanticTokensRangeParams) -> types.SemanticTokens | None:
+async def tokens_range(parts: Parts, params: types.SemanticTokensRangeParams) -> PlainAnswer | None:
     """Colour a part of a text."""
     at = await place(parts, params.text_document.uri)
     if at is None:
         return None
-    return at.convert.tokens(at.uri, features.tokens(at.analysis, at.span(params.range)))
+    return PlainAnswer(at.convert.tokens(at.uri, features.tokens(at.analysis, at.span(params.range))))
 
 
-async def symbols(parts: Parts, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:
+async def symbols(parts: Parts, params: types.DocumentSymbolParams) -> PlainAnswer | None:
     """Outline a text."""
     at = await place(parts, params.text_document.uri)
     if at is None:
         return None
     own = at.whole
     found = (symbol for symbol in features.symbols(at.analysis) if own.start <= symbol.span.start <= own.end)
-    return [at.convert.symbol(symbol) for symbol in found]
+    return PlainAnswer([at.convert.symbol(symbol) for symbol in found])
 
 
 async def workspace_symbols(parts: Parts, params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol] | None:
@@ -160,7 +160,7 @@ async def workspace_symbols(parts: Parts, params: types.WorkspaceSymbolParams) -
         for symbol in [] if at is None else features.symbols(at.analysis):
             location = None if at is None else at.convert.location(symbol.selection)
             if at is not None and location is not None and wanted in symbol.name.casefold():
-                kind = at.convert.symbol(symbol).kind
+                kind = at.convert.symbol_kind(symbol)
                 found.append(types.WorkspaceSymbol(location=location, name=symbol.name, kind=kind))
     return found
 
