@@ -16,7 +16,7 @@ from typing import Literal
 from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
-from stepcore.fn import allow
+from stepcore.fn import allow, compiled
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.prelude import assigned_names, prelude_names
 from stepcore.fn.shapes.inference import shape_findings
@@ -114,7 +114,12 @@ def _walked(walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock) -> lis
         raise error.at(block.source.outer) from None
     except RecursionError:
         return [*walker.findings, *_too_deep(body)]
-    return walker.findings
+    return walker.findings or _not_compiled(body)
+
+
+def _not_compiled(body: Sequence[ast.stmt]) -> list[BodyFinding]:
+    error = compiled.refused(body) if body else None
+    return [] if error is None else [BodyFinding("STEP301", *error)]
 
 
 def _too_deep(body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
@@ -172,7 +177,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
     findings = walker.findings
     if not any(about(finding.code).subject is Subject.FORBIDDEN for finding in findings):
         findings += _return_findings(decl, body)
-    return findings
+    return findings or _not_compiled(body)
 
 
 def _return_findings(decl: FnDecl, body: tuple[ast.stmt, ...]) -> list[BodyFinding]:

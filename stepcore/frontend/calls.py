@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,7 @@ from stepcore.frontend.values import (
     LoopValue,
     Method,
     ModuleRef,
+    OnePass,
     OperatorRef,
     OperatorValue,
     ProgramBuiltin,
@@ -34,6 +35,7 @@ from stepcore.frontend.values import (
     TypeMaker,
     UnknownSequence,
     Value,
+    View,
     describe,
     is_stream,
     is_unknown,
@@ -176,7 +178,7 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
     if made_name := ready_made(callee):
         return _factory(el, made_name, node, args)
     if isinstance(callee, ProgramBuiltin):
-        return _BUILTINS[callee.name](el, node, args)
+        return _builtin(el, callee.name, node, args)
     if isinstance(callee, Method):
         return _method(el, callee, node, args)
     if isinstance(callee, ModuleRef) and callee.name in ("sympy.Symbol", "sympy.symbols"):
@@ -390,7 +392,7 @@ def _sizes(el: Elaboration, param: Param, value: Value) -> Value:
 
 def _argument(el: Elaboration, node: ast.expr) -> Value:
     """Return the value of an argument of an operator; a lambda there is no helper without a name, but no function."""
-    return Helper(node, el.frame.scope, el.frame.code) if isinstance(node, ast.Lambda) else el.evaluate(node)
+    return helper(el, node) if isinstance(node, ast.Lambda) else el.evaluate(node)
 
 
 def _without_name(el: Elaboration, name: str, calling: Calling, node: ast.Call) -> None:
@@ -414,6 +416,13 @@ def _size(el: Elaboration, name: str, param: Param, node: ast.expr, value: Dim |
 
 
 # -- helpers -----------------------------------------------------------------------------------------
+
+
+def helper(el: Elaboration, node: ast.FunctionDef | ast.Lambda) -> Helper:
+    """Return the helper function that a definition makes; its defaults are evaluated here, once for all calls."""
+    made = Helper(node, el.frame.scope, el.frame.code)
+    _defaults(el, made)
+    return made
 
 
 def _helper(el: Elaboration, helper: Helper, node: ast.Call) -> Value:
@@ -490,7 +499,8 @@ def _bind_parameters(
         if keyword.arg is not None:
             names[keyword.arg] = value
             pairs.append((keyword.value, value))
-    _defaults(el, helper, names)
+    for name, value in _defaults(el, helper).items():
+        names.setdefault(name, value)
     wanted = [parameter.arg for parameter in (*positional, *spec.kwonlyargs)]
     missing = [name for name in wanted if name not in names]
     if wrong or missing:
@@ -509,7 +519,15 @@ def _too_much(node: ast.Call, rest: list[Value], known: set[str]) -> str:
     return f"{few(len(rest), 'argument')} too many" if rest else "an argument twice"
 
 
-def _defaults(el: Elaboration, helper: Helper, names: dict[str, Value]) -> None:
+def _defaults(el: Elaboration, helper: Helper) -> dict[str, Value]:
+    """Return the values of a helper's defaults: those of the definition, which all calls share, as in Python.
+
+    Helpers of a module are defined before the program begins, and their defaults evaluated at the first call.
+    """
+    known = el.defaults.get(helper)
+    if known is not None:
+        return known
+    names = el.defaults[helper] = {}
     spec = helper.node.args
     positional = [*spec.posonlyargs, *spec.args]
     pairs = [
@@ -521,12 +539,12 @@ def _defaults(el: Elaboration, helper: Helper, names: dict[str, Value]) -> None:
     el.frame = Frame(Scope({}, helper.scope), helper.code, outer.context)
     try:
         for parameter, default in pairs:
-            if parameter.arg not in names:
-                names[parameter.arg] = el.evaluate(default)
+            names[parameter.arg] = el.evaluate(default)
     except OutOfBudget as error:
         raise error.at(el.span(el.at)) from None
     finally:
         el.frame = outer
+    return names
 
 
 def decorated_function(el: Elaboration, node: ast.FunctionDef) -> FnDecl | FnClass | None:
@@ -675,6 +693,10 @@ def annotated(el: Elaboration, maker: TypeMaker, node: ast.Subscript) -> Value:
 
 def _range(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
     numbers = [value if isinstance(value, int) else el.integer(value) for value in args]
+    wrong = next((value for value in args if not isinstance(value, int | Dim) and not is_unknown(value)), None)
+    if wrong is not None:
+        el.report("STEP224", node, f"{el.text(node)}: {describe(wrong)} is no integer", "write range(3)")
+        return UNKNOWN
     if any(isinstance(value, Dim) and value.symbols() for value in args) or None in numbers:
         return UnknownSequence(UNKNOWN)
     bounds = [number for number in numbers if number is not None]
@@ -686,7 +708,7 @@ def _range(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
     if span[sequences.MAX_ITEMS :]:
         el.report("STEP221", node, "this range is too long to be unrolled", f"at most {sequences.MAX_ITEMS} items")
         return UNKNOWN
-    return list(span)
+    return span
 
 
 def _given(node: ast.Call, place: int) -> ast.expr:
@@ -696,32 +718,51 @@ def _given(node: ast.Call, place: int) -> ast.expr:
 
 
 def _zip(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
-    columns = [sequences.iterate(el, _given(node, place), value) for place, value in enumerate(args)]
+    columns = [sequences.rounds(el, _given(node, place), value) for place, value in enumerate(args)]
     if any(column is None for column in columns):
         return UNKNOWN
-    known = [column for column in columns if isinstance(column, list)]
+    known = [column for column in columns if isinstance(column, Iterator)]
     if len(known) < len(columns):
         return UnknownSequence(
-            tuple(
-                c.item if isinstance(c, UnknownSequence) else (c[0] if c else UNKNOWN) for c in columns if c is not None
-            )
+            tuple(c.item if isinstance(c, UnknownSequence) else next(c, UNKNOWN) for c in columns if c is not None)
         )
-    return [tuple(row) for row in zip(*known, strict=False)]
+    counts = {sequences.count_of(value) for value in args}
+    if len(counts) > 1 and any(item.arg == "strict" and el.evaluate(item.value) is not False for item in node.keywords):
+        el.report("STEP224", node, "zip(..., strict=True) is given lists of other lengths", "leave strict out")
+        return UNKNOWN
+    return sequences.one_pass(el, node, "zip", zip(*known, strict=False), min(counts, default=0), 1 + len(args), args)
 
 
 def _enumerate(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
-    items = sequences.iterate(el, _given(node, 0), args[0]) if args else None
+    items = sequences.rounds(el, _given(node, 0), args[0]) if args else None
     start = el.integer(args[1]) if len(args) > 1 else 0
     if items is None or start is None:
         return UNKNOWN
     if isinstance(items, UnknownSequence):
         return UnknownSequence((UNKNOWN, items.item))
-    return [(start + position, item) for position, item in enumerate(items)]
+    count = sequences.count_of(args[0])
+    return sequences.one_pass(el, node, "enumerate", enumerate(items, start), count, 2, args[:1])
+
+
+def _reversed(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
+    value: Value = args[0] if args else UNKNOWN
+    if isinstance(value, UnknownSequence):
+        return value
+    look: Any = value.look() if isinstance(value, View) else value
+    if isinstance(value, list | tuple | dict | range | View):
+        return sequences.one_pass(el, node, "reversed", reversed(look), len(look), 1, [])
+    if value is not UNKNOWN:
+        text = f"{el.what(_given(node, 0), value)} and cannot be reversed"
+        el.report("STEP224", node, text, "only lists and tuples can; make one with list(...)")
+        el.graph.complete = False
+    return UNKNOWN
 
 
 def _len(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
-    if len(args) == 1 and isinstance(args[0], list | tuple | dict | str):
+    if len(args) == 1 and isinstance(args[0], list | tuple | dict | str | range):
         return len(args[0])
+    if len(args) == 1 and isinstance(args[0], View):
+        return len(args[0].owner)
     if len(args) == 1 and args[0] is not UNKNOWN and not isinstance(args[0], UnknownSequence):
         way_out = "write its size by name, such as M" if is_stream(args[0]) else "len is for lists and tuples"
         el.report("STEP224", node, f"{el.what(_given(node, 0), args[0])} and has no length", way_out)
@@ -738,12 +779,24 @@ def _sequence(make: Callable[[list[Value]], Value]) -> Callable[[Elaboration, as
     return build
 
 
-_NO_NUMBERS = (StreamRef, Alternatives, str, FnDecl, list, tuple, dict)
+_NO_NUMBERS = (StreamRef, Alternatives, str, FnDecl, list, tuple, dict, range, OnePass, View)
 
 
-def _numeric(compute: Callable[..., int]) -> Callable[[Elaboration, ast.Call, list[Value]], Value]:
+_SEQUENCES = (list, tuple, range, OnePass, View)
+
+
+def _numeric(compute: Callable[..., int], *, of: str) -> Callable[[Elaboration, ast.Call, list[Value]], Value]:
+    """Return the call of a function of one number, of a sequence, or of any of both."""
+
     def build(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
-        values = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+        values: list[Value] = args
+        if of != "a number" and len(args) == 1 and isinstance(args[0], _SEQUENCES):
+            taken = sequences.iterate(el, _given(node, 0), args[0])
+            values = taken if isinstance(taken, list) else []
+        elif of != "a number" and len(args) == 1 and isinstance(args[0], int | float | Dim):
+            text = f"{el.text(node)}: {el.text(node.args[0]) if node.args else 'this'} is one number"
+            el.report("STEP224", node, text, f"{el.text(node.func)} takes a list of numbers")
+            return UNKNOWN
         el.charge(len(values))
         numbers = [el.integer(value) for value in values]
         if None in numbers or not numbers:
@@ -771,6 +824,30 @@ _LIST_CALLS = {
     "pop": "pop(), or pop(POSITION) of an item that is there", "index": "the position itself",
 }  # fmt: skip
 
+# How many arguments they take at least and at most, as far as they do not say so themselves, and which by name.
+_TAKEN: Final[dict[str, tuple[int, int]]] = {
+    "len": (1, 1), "list": (0, 1), "tuple": (0, 1), "reversed": (1, 1), "enumerate": (1, 2), "sum": (1, 1),
+    "int": (1, 1), "abs": (1, 1),
+}  # fmt: skip
+_NAMED: Final = {"zip": ("strict",), "enumerate": ("start",)}
+
+
+def _builtin(el: Elaboration, name: str, node: ast.Call, args: list[Value]) -> Value:
+    """Return what a function of Python gives; a call that Python would refuse is reported."""
+    least, most = _TAKEN.get(name, (0, len(args)))
+    named = _NAMED.get(name, ())
+    other = next((keyword for keyword in node.keywords if keyword.arg not in named), None)
+    if other is not None and name != "print":
+        text = f"{name} takes no {other.arg}" if other.arg else f"{name} takes no **"
+        el.report("STEP224", other, text, "leave the name out" if other.arg else "write its arguments out")
+        return UNKNOWN
+    if not least <= len(args) <= most:
+        wanted = f"{few(least, 'argument')}" if least == most else f"{least} to {few(most, 'argument')}"
+        el.report("STEP224", node, f"{name} takes {wanted}, found {len(args)}", "write those that it takes")
+        return UNKNOWN
+    return _BUILTINS[name](el, node, args)
+
+
 _BUILTINS: dict[str, Callable[[Any, ast.Call, list[Value]], Value]] = {
     "range": _range,
     "zip": _zip,
@@ -778,12 +855,12 @@ _BUILTINS: dict[str, Callable[[Any, ast.Call, list[Value]], Value]] = {
     "len": _len,
     "list": _sequence(list),
     "tuple": _sequence(tuple),
-    "reversed": _sequence(lambda items: items[::-1]),
-    "min": _numeric(min),
-    "max": _numeric(max),
-    "sum": _numeric(sum),
-    "int": _numeric(lambda numbers: numbers[0]),
-    "abs": _numeric(lambda numbers: abs(numbers[0])),
+    "reversed": _reversed,
+    "min": _numeric(min, of="numbers"),
+    "max": _numeric(max, of="numbers"),
+    "sum": _numeric(sum, of="a list"),
+    "int": _numeric(lambda numbers: numbers[0], of="a number"),
+    "abs": _numeric(lambda numbers: abs(numbers[0]), of="a number"),
     "print": _print,
 }
 
@@ -791,13 +868,7 @@ _BUILTINS: dict[str, Callable[[Any, ast.Call, list[Value]], Value]] = {
 def _method(el: Elaboration, method: Method, node: ast.Call, args: list[Value]) -> Value:
     owner = method.owner
     if isinstance(owner, dict):
-        el.charge(len(owner))
-        match method.name:
-            case "values":
-                return list(owner.values())
-            case "keys":
-                return list(owner)
-        return list(owner.items())
+        return View(owner, method.name)  # type: ignore[arg-type]  # one of the three, as an attribute of dictionaries
     more = len(args[0]) if method.name == "extend" and args and isinstance(args[0], list | tuple) else 1
     if not sequences.fits(el, node, len(owner) + more):
         return UNKNOWN

@@ -15,7 +15,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary, ref
 
 from stepcore.findings.diagnostics import Diagnostic, Severity
-from stepcore.fn import plain_types
+from stepcore.fn import compiled, plain_types
 from stepcore.fn.check import known_names
 from stepcore.fn.decl import FnScope
 from stepcore.fn.prelude import assigned_names
@@ -33,6 +33,7 @@ _DICT_METHODS: Final = frozenset({"keys", "values", "items"})
 _METHODS: Final = calls.LIST_METHODS | _DICT_METHODS | {"apply", "close"}
 _CALLED: Final = calls.TYPE_MAKERS | {"fn", "fns"}  # besides operators, as is what follows
 _MEMBERS: Final = frozenset({*calls.SCALARS, *calls.TYPE_MAKERS, *calls.MARKERS, *calls.FUNCTIONS})
+_AT_ONCE: Final = CONSUMERS - {("zip",), ("enumerate",)}  # these take an item when somebody asks for one
 _ONLY_LISTS: Final = "write it with lists and calls"
 
 
@@ -74,6 +75,10 @@ def outside(
     walk.leave_out(clear)
     walk.visit()
     if not walk.found:
+        is_sound = body and all(item.severity is not Severity.ERROR for item in found)
+        error = compiled.refused(body) if is_sound else None
+        if error is not None:
+            return [Diagnostic("STEP902", node_span(code, error[0]), f"this is no program of Python: {error[1]}")]
         if not walk.hangs_on_functions and not refused:
             kinds = {name: _kind(scope, name) for name in walk.looked}
             _CLEAN[body[0]] = _Clean(tuple(map(ref, body[1:])), strict, dialect, kinds)
@@ -434,12 +439,16 @@ class _Walk:
             self._attribute(func, path, module)
         for part in node.args:
             # What takes all items at once may take a generator.
-            if type(part) is ast.GeneratorExp and path in CONSUMERS:
+            if type(part) is ast.GeneratorExp and self._uses_up(path):
                 self._pending.extend(ast.iter_child_nodes(part))
             else:
                 self._pending.append(part)
         for keyword in node.keywords:
             self._pending.append(keyword.value)
+
+    def _uses_up(self, path: tuple[str, ...] | None) -> bool:
+        """Whether a call is one of Python's own that takes all items before anything else happens."""
+        return path in _AT_ONCE and path[0] not in self._names() and self._value(path[0]) is None
 
     def _generator(self, node: ast.GeneratorExp) -> None:
         text = "a generator is not part of the program language except as the argument of a function of Python"

@@ -17,11 +17,11 @@ from typing import Any, Final
 
 from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.diagnostics import Edit, Fix
-from stepcore.frontend import expressions
+from stepcore.frontend import calls, expressions
 from stepcore.frontend.application import consume, leaves
 from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.elaboration import Elaboration, Joined
-from stepcore.frontend.sequences import equal, fits, iterate
+from stepcore.frontend.sequences import count_of, equal, fits, iterate, rounds
 from stepcore.frontend.state import (
     MAX_OPTIONS,
     MAX_PATH,
@@ -35,6 +35,7 @@ from stepcore.frontend.values import (
     EvaluationContext,
     Helper,
     ModuleRef,
+    OnePass,
     Path,
     Scope,
     Seen,
@@ -196,7 +197,7 @@ class Elaborator(Elaboration):
         except KeyError:
             handler = expressions.refuse
         value = handler(self, node)
-        if value is UNKNOWN and self.undecided is None:
+        if (value is UNKNOWN or type(value) is UnknownSequence) and self.undecided is None:
             self.undecided = self.span(node), self.text(node)
         return value
 
@@ -252,6 +253,11 @@ class Elaborator(Elaboration):
                 self.charge(len(new))
                 old.extend(new)
             return SuiteEnd.NEXT
+        if isinstance(old, list) and isinstance(new, int) and isinstance(statement.op, ast.Mult):
+            if fits(self, statement, len(old) * max(new, 0)):
+                self.charge(len(old) * max(new, 0))
+                old *= new  # the same list, by whatever other name
+            return SuiteEnd.NEXT
         self.bind(target, expressions.binary(self, statement, old, statement.op, new))
         return SuiteEnd.NEXT
 
@@ -289,6 +295,7 @@ class Elaborator(Elaboration):
     def _unpack(self, target: ast.Tuple | ast.List, value: Value) -> None:
         targets = target.elts
         starred = [i for i, item in enumerate(targets) if isinstance(item, ast.Starred)]
+        self.hidden += bool(starred)
         if is_stream(value):
             self.tell(miscalls.one_for_several(target, self.maker_of(value), self), target)
             value = UNKNOWN
@@ -344,8 +351,8 @@ class Elaborator(Elaboration):
         make = expressions.function_definition(self, statement)
         if make is not None:
             self.element_functions.add(id(statement))
-        scope = self.frame.scope
-        scope.names[statement.name] = make if make is not None else Helper(statement, scope, self.frame.code)
+        value = make if make is not None else calls.helper(self, statement)
+        self.frame.scope.names[statement.name] = value
         return SuiteEnd.NEXT
 
     # -- branches ------------------------------------------------------------------------------------
@@ -389,6 +396,11 @@ class Elaborator(Elaboration):
         self.charge(len(names))
 
         def copy(value: Value) -> Value:
+            if isinstance(value, OnePass):  # each arm may use it up
+                left = list(value.items)
+                self.charge(1 + len(left))
+                value.items = iter(left)
+                return OnePass(value.maker, iter(left), len(left), value.width)
             if not isinstance(value, list | tuple):
                 return value
             if id(value) not in memo:
@@ -447,16 +459,15 @@ class Elaborator(Elaboration):
     # -- loops ---------------------------------------------------------------------------------------
 
     def _for(self, statement: ast.For) -> SuiteEnd:
-        items = iterate(self, statement.iter, self.evaluate(statement.iter))
-        if items is None:
-            items = UnknownSequence(UNKNOWN)
+        value = self.evaluate(statement.iter)
+        items = rounds(self, statement.iter, value) or UnknownSequence(UNKNOWN)
         flow = SuiteEnd.NEXT
         if isinstance(items, UnknownSequence):
             flow = self._round(statement, object(), 0, 1, items.item, endless=self.is_open(items))
         else:
-            group: object = object()
+            group, total = object(), count_of(value)
             for index, item in enumerate(items):
-                flow = self._round(statement, group, index, len(items), item)
+                flow = self._round(statement, group, index, total, item)
                 if flow in (SuiteEnd.BREAK, SuiteEnd.RETURN):
                     break
         if flow is SuiteEnd.RETURN:

@@ -98,6 +98,7 @@ class Elaboration(ABC):
         self.whole: set[int] = set()  # the identities of statements of which every part was evaluated
         self.undecided: tuple[Span, str] | None = None  # the first expression without a value: where, and as written
         self.loops: list[LoopValue] = []
+        self.defaults: dict[Helper, dict[str, Value]] = {}  # of helpers' parameters, evaluated where these are defined
         self._said: set[tuple[str, Span, str]] = set()
         self._said_at: dict[tuple[str, Span], int] = {}
 

@@ -15,7 +15,19 @@ from stepcore.fn.decl import FnDecl
 from stepcore.frontend import advice, calls, functions
 from stepcore.frontend.application import apply_operator
 from stepcore.frontend.bounds import MAX_BITS, bounded
-from stepcore.frontend.sequences import MAX_ITEMS, compared, equal, fits, hashed, is_plain, items_of, iterate
+from stepcore.frontend.sequences import (
+    MAX_ITEMS,
+    compared,
+    count_of,
+    equal,
+    fits,
+    hashed,
+    is_comparable,
+    is_plain,
+    items_of,
+    looked_through,
+    rounds,
+)
 from stepcore.frontend.state import Abandon
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -27,6 +39,7 @@ from stepcore.frontend.values import (
     LoopValue,
     Method,
     ModuleRef,
+    OnePass,
     OperatorRef,
     OperatorValue,
     ProgramBuiltin,
@@ -37,6 +50,7 @@ from stepcore.frontend.values import (
     TypeMaker,
     UnknownSequence,
     Value,
+    View,
     describe,
     is_stream,
     is_unknown,
@@ -58,6 +72,8 @@ BUILTINS = frozenset(
     {"zip", "range", "enumerate", "len", "list", "tuple", "reversed", "min", "max", "int", "print", "sum", "abs"}
 )
 
+
+KEYS = (str, int, float, Dim)  # what the keys of dictionaries are
 
 # How the nodes are written whose class names differ from that.
 _WORDS = {
@@ -82,7 +98,15 @@ def refuse(el: Elaboration, node: ast.expr) -> Value:
 
 
 def _constant(el: Elaboration, node: ast.Constant) -> Value:
-    return UNKNOWN if node.value is ... else node.value
+    value = node.value
+    if value is ...:
+        return UNKNOWN
+    if isinstance(value, bytes | complex):
+        what = "bytes" if isinstance(value, bytes) else "a complex number"
+        el.report("STEP220", node, f"{what} is not part of the program language", "write numbers and texts")
+        el.graph.complete = False
+        return UNKNOWN
+    return bounded(el, node, value) if type(value) is int else value
 
 
 def _name(el: Elaboration, node: ast.Name) -> Value:
@@ -149,9 +173,9 @@ def _dict(el: Elaboration, node: ast.Dict) -> Value:
             continue
         name = el.evaluate(key)
         item = el.evaluate(value)
-        if isinstance(name, str | int | Dim):
+        if isinstance(name, KEYS):
             found[name] = item
-        elif isinstance(name, list | tuple | dict):
+        elif not is_unknown(name):
             el.report("STEP224", key, f"{el.what(key, name)}, and no key", "a key is a number, a size or a text")
     return found
 
@@ -264,7 +288,7 @@ def _subscript(el: Elaboration, node: ast.Subscript) -> Value:
         return UNKNOWN
     if isinstance(owner, dict):
         return _dict_item(el, node, owner)
-    if not isinstance(owner, list | tuple):
+    if not isinstance(owner, list | tuple | range):
         el.report("STEP224", node, *_not_indexed(el, node, owner))
         el.graph.complete = False
         return UNKNOWN
@@ -302,7 +326,7 @@ def _not_indexed(el: Elaboration, node: ast.Subscript, owner: Value) -> tuple[st
 
 def _dict_item(el: Elaboration, node: ast.Subscript, owner: dict[Value, Value]) -> Value:
     key = el.evaluate(node.slice)
-    if isinstance(key, str | int | Dim) and key in owner:
+    if isinstance(key, KEYS) and key in owner:
         return owner[key]
     if isinstance(owner, ContextSizes) and isinstance(key, str):
         symbol = next((name for name in owner if str(name) == key), None)
@@ -318,7 +342,7 @@ def _dict_item(el: Elaboration, node: ast.Subscript, owner: dict[Value, Value]) 
     return UNKNOWN
 
 
-def _slice(el: Elaboration, node: ast.Slice, owner: list[Value] | tuple[Value, ...]) -> Value:
+def _slice(el: Elaboration, node: ast.Slice, owner: list[Value] | tuple[Value, ...] | range) -> Value:
     parts: list[int | None] = []
     for part in (node.lower, node.upper, node.step):
         value = None if part is None else el.integer(el.evaluate(part))
@@ -336,11 +360,15 @@ def _slice(el: Elaboration, node: ast.Slice, owner: list[Value] | tuple[Value, .
 def store_item(el: Elaboration, target: ast.Subscript, value: Value) -> None:
     """Assign to ``xs[i]`` or ``d[key]``."""
     owner = el.evaluate(target.value)
-    key = el.evaluate(target.slice) if not isinstance(target.slice, ast.Slice) else UNKNOWN
+    if isinstance(target.slice, ast.Slice):
+        text = f"{el.text(target)} is a slice, and programs assign to names and items"
+        el.report("STEP220", target, text, "make a new list: xs = [*xs[:1], ...]")
+        return
+    key = el.evaluate(target.slice)
     if isinstance(owner, ContextSizes):
         el.report("STEP220", target, "a program cannot bind sizes", "write ctx[M] = ... into global")
         return
-    if isinstance(owner, dict) and isinstance(key, str | int | Dim):
+    if isinstance(owner, dict) and isinstance(key, KEYS):
         owner[key] = value
         return
     index = el.integer(key)
@@ -472,6 +500,9 @@ def _compute(
         reason = str(error) if isinstance(error, DimError) else "the number is too large"
         el.report("STEP224", node, f"{el.text(node)} cannot be computed: {reason}", "change the expression")
         return UNKNOWN
+    if isinstance(value, complex):
+        el.report("STEP224", node, f"{el.text(node)} is no real number", "change the expression")
+        return UNKNOWN
     return bounded(el, node, value)
 
 
@@ -540,18 +571,10 @@ def _elements_compared(el: Elaboration, node: ast.Compare) -> Value:
 
 def _compare_two(el: Elaboration, left: Value, op: ast.cmpop, right: Value) -> bool | None:
     if isinstance(op, ast.Is | ast.IsNot):
-        if left is UNKNOWN or right is UNKNOWN:
-            return None
-        return (left is right) == isinstance(op, ast.Is)
-    if isinstance(op, ast.In | ast.NotIn) and isinstance(right, list | tuple | dict):
-        el.charge(len(right))
-        if isinstance(right, dict):
-            hashed(el, left)  # Python hashes all of it
-        for item in right:
-            compared(el, left, item)
-        if is_unknown(left) or any(map(is_unknown, right)):
-            return None
-        return any(equal(el, left, item) for item in right) == isinstance(op, ast.In)
+        same = _is_same(left, right)
+        return None if same is None else same == isinstance(op, ast.Is)
+    if isinstance(op, ast.In | ast.NotIn):
+        return _is_in(el, left, op, right)
     compared(el, left, right)
     compare = _COMPARISONS.get(type(op))
     a, b = el.integer(left), el.integer(right)
@@ -563,6 +586,30 @@ def _compare_two(el: Elaboration, left: Value, op: ast.cmpop, right: Value) -> b
         return compare(left, right)
     except TypeError:
         return None
+
+
+def _is_same(left: Value, right: Value) -> bool | None:
+    """Return what ``is`` says; of numbers, texts and tuples that is Python's affair, and None."""
+    if left is UNKNOWN or right is UNKNOWN:
+        return None
+    if any(value is None or isinstance(value, bool) for value in (left, right)):
+        return left is right
+    if is_stream(left) and is_stream(right):
+        return bool(left == right)
+    return left is right if isinstance(left, list | dict) or isinstance(right, list | dict) else None
+
+
+def _is_in(el: Elaboration, left: Value, op: ast.cmpop, right: Value) -> bool | None:
+    items = looked_through(el, right)
+    if items is None:
+        return None
+    if isinstance(right, dict | View):
+        hashed(el, left)  # Python hashes all of it
+    for item in items:
+        compared(el, left, item)
+    if not is_comparable(el, left) or not all(is_comparable(el, item) for item in items):
+        return None
+    return any(equal(el, left, item) for item in items) == isinstance(op, ast.In)
 
 
 def _bool(el: Elaboration, node: ast.BoolOp) -> Value:
@@ -591,6 +638,9 @@ def _decided(el: Elaboration, node: ast.expr, value: Value) -> bool | None:
     return truth(el, value)
 
 
+_WITH_TRUTH = (bool, int, float, str, list, tuple, dict, range, type(None))  # every other value is true
+
+
 def truth(el: Elaboration, value: Value) -> bool | None:
     """Return the truth of a condition, or None when it cannot be decided before a run."""
     if isinstance(value, Dim):
@@ -598,7 +648,9 @@ def truth(el: Elaboration, value: Value) -> bool | None:
         return None if number is None else bool(number)
     if is_unknown(value) or isinstance(value, StreamRef | Alternatives | UnknownSequence):
         return None
-    return bool(value) if isinstance(value, bool | int | str | list | tuple | dict) or value is None else True
+    if isinstance(value, View):
+        return bool(value.owner)
+    return bool(value) if isinstance(value, _WITH_TRUTH) else True
 
 
 def _conditional(el: Elaboration, node: ast.IfExp) -> Value:
@@ -617,7 +669,12 @@ def _conditional(el: Elaboration, node: ast.IfExp) -> Value:
 
 def _walrus(el: Elaboration, node: ast.NamedExpr) -> Value:
     value = el.evaluate(node.value)
-    el.bind(node.target, value)
+    frame = el.frame
+    inner, frame.scope = frame.scope, frame.scope.function
+    try:
+        el.bind(node.target, value)
+    finally:
+        frame.scope = inner
     return value
 
 
@@ -630,7 +687,7 @@ def _lambda(el: Elaboration, node: ast.Lambda) -> Value:
 
 def named_lambda(el: Elaboration, node: ast.Lambda) -> Helper:
     """Return the helper function that ``name = lambda ...`` makes."""
-    return Helper(node, el.frame.scope, el.frame.code)
+    return calls.helper(el, node)
 
 
 def _formatted(el: Elaboration, node: ast.JoinedStr) -> Value:
@@ -640,7 +697,7 @@ def _formatted(el: Elaboration, node: ast.JoinedStr) -> Value:
             pieces.append(str(part.value))
         elif isinstance(part, ast.FormattedValue):
             value = el.evaluate(part.value)
-            if isinstance(value, list | tuple | dict):
+            if isinstance(value, list | tuple | dict | range | OnePass | View):
                 text = f"{el.what(part.value, value)}, and is not written into a text"
                 el.report("STEP224", part.value, text, "write numbers, sizes and texts")
             if not isinstance(value, int | str | Dim):
@@ -662,7 +719,7 @@ def _starred(el: Elaboration, node: ast.Starred) -> Value:
 def _comprehension(el: Elaboration, node: ast.ListComp | ast.GeneratorExp) -> Value:
     frame = el.frame
     outer_scope, outer_context = frame.scope, frame.context
-    frame.scope = Scope({}, outer_scope)
+    frame.scope = Scope({}, outer_scope, is_comprehension=True)
     results: list[Value] = []
     try:
         exact = _rounds(el, node, node.generators, results)
@@ -673,6 +730,8 @@ def _comprehension(el: Elaboration, node: ast.ListComp | ast.GeneratorExp) -> Va
         el.hidden += 1
     if not exact:
         return UnknownSequence(results[0] if results else UNKNOWN)
+    if isinstance(node, ast.GeneratorExp):
+        return OnePass("a generator", iter(results), len(results))
     return results
 
 
@@ -688,14 +747,12 @@ def _rounds(
         return True
     generator = generators[0]
     outer = el.frame.context
-    items = iterate(el, generator.iter, el.evaluate(generator.iter))
-    known = isinstance(items, list)
-    if not isinstance(items, list):
-        items = items or UnknownSequence(UNKNOWN)
-    rounds = items if isinstance(items, list) else [items.item]
+    value = el.evaluate(generator.iter)
+    items = rounds(el, generator.iter, value) or UnknownSequence(UNKNOWN)
     endless = isinstance(items, UnknownSequence) and el.is_open(items)
-    group, exact = object(), known
-    for index, item in enumerate(rounds):
+    total = 1 if isinstance(items, UnknownSequence) else count_of(value)
+    group, exact = object(), not isinstance(items, UnknownSequence)
+    for index, item in enumerate([items.item] if isinstance(items, UnknownSequence) else items):
         el.step(node)
         el.frame.context = EvaluationContext(
             "comprehension",
@@ -705,15 +762,18 @@ def _rounds(
             [],
             group,
             index,
-            len(rounds),
+            total,
             endless,
             depth=outer.depth + 1,
         )
         el.bind(generator.target, item)
-        kept = [condition(el, test) for test in generator.ifs]
-        for test, outcome in zip(generator.ifs, kept, strict=True):
-            if outcome is not None:
-                el.take(test, outcome)
+        kept: list[bool | None] = []
+        for test in generator.ifs:
+            if False in kept:  # as Python does: it evaluates no further test
+                break
+            kept.append(condition(el, test))
+            if kept[-1] is not None:
+                el.take(test, kept[-1])
         if False not in kept:
             exact = _rounds(el, node, generators[1:], results) and exact and None not in kept
         el.frame.context = outer

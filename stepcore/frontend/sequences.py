@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from stepcore.frontend.state import Abandon
-from stepcore.frontend.values import UNKNOWN, UnknownSequence, Value, describe, is_stream
+from stepcore.frontend.values import (
+    UNKNOWN,
+    OnePass,
+    StreamRef,
+    UnknownSequence,
+    Value,
+    View,
+    describe,
+    is_stream,
+)
 from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
@@ -15,6 +25,7 @@ if TYPE_CHECKING:
 # range(10**9) must not be unrolled.
 MAX_ITEMS: Final = 4096
 _DEEPEST: Final = 200  # values inside each other that are compared; Python ends at about 1,000
+_DEEPEST_ITERATORS: Final = 32  # inside each other; Python has no limit, and its stack ends
 
 
 def items_of(el: Elaboration, nodes: list[ast.expr]) -> list[Value] | None:
@@ -37,10 +48,24 @@ def items_of(el: Elaboration, nodes: list[ast.expr]) -> list[Value] | None:
 def iterate(
     el: Elaboration, node: ast.AST, value: Value, *, quiet: bool = False
 ) -> list[Value] | UnknownSequence | None:
-    """Return the items of ``value``, an UnknownSequence, or None with a finding when it has none."""
-    if isinstance(value, list | tuple | dict):
-        el.charge(len(value))
-        return list(value)
+    """Return all items of ``value`` at once, an UnknownSequence, or None with a finding when it has none."""
+    found = rounds(el, node, value, quiet=quiet)
+    return found if found is None or isinstance(found, UnknownSequence) else list(found)
+
+
+def rounds(
+    el: Elaboration, node: ast.AST, value: Value, *, quiet: bool = False
+) -> Iterator[Value] | UnknownSequence | None:
+    """Return the items of ``value`` one after the other, as :func:`iterate` does.
+
+    A list is looked at in each round, as Python does: what the body of a loop adds to it is a further round.
+    """
+    if isinstance(value, list | tuple | dict | range):
+        return _taken(el, node, iter(value), 1)
+    if isinstance(value, View):
+        return _taken(el, node, iter(value.look()), 1)
+    if isinstance(value, OnePass):
+        return _taken(el, node, value.items, value.width)
     if isinstance(value, UnknownSequence):
         return value
     if value is UNKNOWN or quiet:
@@ -56,6 +81,37 @@ def iterate(
     el.report("STEP224", node, text, way_out)
     el.graph.complete = False
     return None
+
+
+def _taken(el: Elaboration, node: ast.AST, items: Iterator[Value], width: int) -> Iterator[Value]:
+    while True:
+        try:
+            item = next(items)
+        except StopIteration:
+            return
+        except RuntimeError:  # Python's own word for a dictionary that got another size
+            el.report("STEP224", node, "this dictionary changes while it is gone through", "go through list(...) of it")
+            raise Abandon from None
+        el.charge(width)
+        yield item
+
+
+def count_of(value: Value) -> int:
+    """Return how many items something has that can be gone through, as of now."""
+    if isinstance(value, OnePass):
+        return value.count
+    return len(value.owner if isinstance(value, View) else value)
+
+
+def one_pass(
+    el: Elaboration, node: ast.AST, maker: str, items: Iterator[Value], count: int, width: int, around: list[Value]
+) -> Value:
+    """Return the iterator that ``maker`` gives over ``around``; too many inside each other are reported."""
+    depth = 1 + max((each.depth for each in around if isinstance(each, OnePass)), default=0)
+    if depth > _DEEPEST_ITERATORS:
+        el.report("STEP221", node, "iterators are nested too deeply", "go through a list(...) of the inner one")
+        return UNKNOWN
+    return OnePass(maker, items, count, width, depth)
 
 
 def fits(el: Elaboration, node: ast.AST, count: int) -> bool:
@@ -88,13 +144,36 @@ def equal(el: Elaboration, first: Value, second: Value) -> bool:
     return not isinstance(second, list | tuple | dict) and bool(first == second)
 
 
-def is_plain(el: Elaboration, value: Value, depth: int = 0) -> bool:
+_PLAIN: Final = (bool, int, float, str, range, type(None))
+_COMPARABLE: Final = (*_PLAIN, StreamRef, Dim)
+
+
+def is_plain(el: Elaboration, value: Value) -> bool:
     """Return whether a value is one of Python's through and through, so that Python's comparison is the one meant."""
+    return _consists_of(el, value, _PLAIN, 0)
+
+
+def is_comparable(el: Elaboration, value: Value) -> bool:
+    """Return whether Python's ``==`` means for a value what :func:`equal` does: streams and sizes are compared, too."""
+    return _consists_of(el, value, _COMPARABLE, 0)
+
+
+def _consists_of(el: Elaboration, value: Value, kinds: tuple[type, ...], depth: int) -> bool:
     if isinstance(value, list | tuple | dict):
         _enter(el, len(value), depth)
         items = value.values() if isinstance(value, dict) else value
-        return all(is_plain(el, item, depth + 1) for item in items)
-    return value is None or isinstance(value, bool | int | float | str)
+        return all(_consists_of(el, item, kinds, depth + 1) for item in items)
+    return isinstance(value, kinds)
+
+
+def looked_through(el: Elaboration, value: Value) -> Any:
+    """Return the list, tuple, dictionary, range or view whose items ``in`` looks through; None for anything else."""
+    if isinstance(value, View):
+        value = value.look()
+    elif not isinstance(value, list | tuple | dict | range):
+        return None
+    el.charge(len(value))
+    return value
 
 
 def compared(el: Elaboration, first: Value, second: Value, depth: int = 0) -> None:

@@ -5,6 +5,7 @@ dictionaries stand for themselves, so that aliasing and mutation follow Python's
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -61,6 +62,33 @@ class UnknownSequence:
     """A sequence whose length only a run can tell; every item looks like ``item``."""
 
     item: Value
+
+
+@dataclass(slots=True, eq=False)
+class OnePass:
+    """What ``zip``, ``enumerate``, ``reversed`` and generators give: an iterator over the lists themselves.
+
+    As in Python it looks at an item when that is taken, and is used up afterwards. ``count`` is how many there were
+    when it was made, ``width`` what each takes, ``depth`` how many such iterators stand inside each other.
+    """
+
+    maker: str
+    items: Iterator[Value]
+    count: int
+    width: int = 1
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """What ``.keys()``, ``.values()`` and ``.items()`` of a dictionary give: it changes as the dictionary does."""
+
+    owner: dict[Value, Value]
+    part: Literal["keys", "values", "items"]
+
+    def look(self) -> Any:
+        """Return the view itself."""
+        return getattr(self.owner, self.part)()
 
 
 MADE: Final = "fns."  # before the names of functions that are written for given types
@@ -157,6 +185,7 @@ class Scope:
     names: dict[str, Value]
     parent: Scope | None = None
     imports: Imports | None = None
+    is_comprehension: bool = False
 
     def missing_import(self, name: str) -> Fix | None:
         """Return the edit that imports a name that is not known; None where there is none."""
@@ -175,6 +204,14 @@ class Scope:
                 return scope.names[name]
             scope = scope.parent
         raise KeyError(name)
+
+    @property
+    def function(self) -> Scope:
+        """The scope of the function or module around comprehensions, where ``:=`` binds."""
+        scope = self
+        while scope.is_comprehension and scope.parent is not None:
+            scope = scope.parent
+        return scope
 
     @property
     def outermost(self) -> Scope:
@@ -314,8 +351,12 @@ def is_stream(value: Value) -> bool:
 
 def holds_stream(value: Value, depth: int = 0) -> bool:
     """Return whether ``value`` is a stream or holds one; of what is nested too deeply that is assumed."""
+    if isinstance(value, View):
+        value = value.owner
     if isinstance(value, dict):
         value = list(value.values())
+    if isinstance(value, OnePass):
+        return True  # nobody looks, for that would use it up
     if not isinstance(value, list | tuple):
         return is_stream(value)
     return depth > _DEEPEST or any(holds_stream(item, depth + 1) for item in value)
@@ -336,6 +377,12 @@ def describe(value: Value) -> str:
             return "a list"
         case TensorValue():
             return "a tensor"
+        case OnePass():
+            return "a generator" if value.maker == "a generator" else f"the iterator of {value.maker}"
+        case View():
+            return f"the {value.part} of a dictionary"
+        case range():
+            return "a range"
         case _:
             are_streams = isinstance(value, list | tuple) and all(map(is_stream, value))
             return _callable(value) or described(value, are_streams) or clipped(f"{value}", _SHOWN)
