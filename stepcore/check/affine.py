@@ -14,6 +14,7 @@ from itertools import count
 
 from stepcore.findings import budget
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
+from stepcore.fn.prelude import assigned_names
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import EvaluationContext, Path, Use, find_stream
@@ -143,23 +144,31 @@ def repeated_diagnostic(el: Elaborator, use: Use) -> Diagnostic:
     """Return the finding for a stream consumed in a loop of unknown length."""
     name = el.graph.streams[use.stream].name or "this stream"
     way_out = "loop over a list of known length, or make the stream inside"
-    symbol = _symbol_of_range(use.context)
+    loop, symbol = _range_of_size(use.context)
+    if symbol and isinstance(loop, ast.For) and _passes_on(loop, use.expr):
+        text = f"the length of this loop is not known, because {symbol} is a size; write range({symbol}_value)"
+        return Diagnostic("STEP102", use_span(use), text)
     if symbol:
         way_out = f"write range({symbol}_value) and copy {name} for each round, or make the stream inside"
     text = f"{name} is made outside this loop, whose length is not known, and consumed in every round; {way_out}"
     return Diagnostic("STEP102", use_span(use), text)
 
 
-def _symbol_of_range(context: EvaluationContext | None) -> str:
-    """Return ``M`` of the innermost endless loop over ``range(M)``, or an empty text."""
+def _passes_on(loop: ast.For, read: ast.expr) -> bool:
+    """Whether a round reads what the round before assigned to the same name, as in ``x = op.apply(x)``."""
+    return isinstance(read, ast.Name) and read.id in assigned_names(loop.body)
+
+
+def _range_of_size(context: EvaluationContext | None) -> tuple[ast.AST | None, str]:
+    """Return the innermost endless loop and ``M`` where it is one over ``range(M)``, else an empty text."""
     while context is not None and not context.endless:
         context = context.parent
     match context.node if context is not None else None:
         case ast.For(iter=over) | ast.comprehension(iter=over):
             match over:
                 case ast.Call(func=ast.Name(id="range"), args=[ast.Name(id=name)]) if name.isupper():
-                    return name
-    return ""
+                    return context.node if context is not None else None, name
+    return None, ""
 
 
 def unused_diagnostics(el: Elaborator, uses: list[list[Use]]) -> Iterator[Diagnostic]:

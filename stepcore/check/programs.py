@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -65,7 +65,8 @@ class Checked:
 
     ``graph`` may lack what a finding tells of; where it lacks nothing the program is ``runnable`` and has a ``typed``
     graph. ``uses`` are all consumptions in program order, ``seen`` all names that evaluation met. ``followed`` tells on
-    which sizes the graph may depend, None that it is the same at all. ``span`` is the program's head (all of it in a
+    which sizes the graph may depend, None that it is the same at all. ``undecided`` is why a graph may not be complete
+    without a finding: what the text does not tell. ``span`` is the program's head (all of it in a
     task file), ``end`` its last character's end.
     """
 
@@ -80,6 +81,7 @@ class Checked:
     end: int
     followed: Followed | None = None
     _typed: TypedGraph | None = field(default=None, repr=False, compare=False)
+    undecided: Diagnostic | None = field(default=None, repr=False, compare=False)
 
     @property
     def runnable(self) -> bool:
@@ -149,7 +151,7 @@ def _elaborated(
             whole=el.whole,
             dialect=body.dialect,
         )
-    count, typed = 0, None
+    count, typed, undecided = 0, None, None
     changeable = _changeable(spec, bindings)
     try:
         uses = by_stream(el)
@@ -161,7 +163,9 @@ def _elaborated(
             el.diagnostics += loop_diagnostics(el.graph, el.operator("EagerMerge"))
         count = _check_affine(el, uses, body, affine, try_fix, changeable)
         el.diagnostics += [*unused_diagnostics(el, uses), *published_diagnostics(el)]
-        el.diagnostics += _undecided(el)
+        undecided = _undecided(el)
+        if undecided is not None and el.is_task and el.graph.complete:
+            el.diagnostics.append(undecided)
         if any(port.written for port in spec.parameters):
             from stepcore.check.stored import stored_diagnostics  # few programs store
 
@@ -175,7 +179,7 @@ def _elaborated(
         el.out_of_budget(error.at(spec.span))
     checked = Checked(
         spec.name, spec, el.graph, el.diagnostics, count, el.uses, el.seen, body.head, body.end,
-        followed_sizes(el, changeable, body.code.text), typed,
+        followed_sizes(el, changeable, body.code.text), typed, undecided,
     )  # fmt: skip
     return checked, el
 
@@ -184,16 +188,17 @@ def _has_errors(el: Elaborator) -> bool:
     return any(item.severity is Severity.ERROR for item in el.diagnostics)
 
 
-def _undecided(el: Elaborator) -> Iterator[Diagnostic]:
-    """Yield an error where something in a task has no value although nothing is wrong with it.
+def _undecided(el: Elaborator) -> Diagnostic | None:
+    """Return an error where something has no value although nothing is wrong with it, None where all is known.
 
-    Python would go on with the value, by steps that nobody has counted. A Python file may use what its module computes.
+    In a task everything has to have one: Python would go on with the value, by steps that nobody has counted. A Python
+    file may use what its module computes, but where an operator takes it there is no graph to verify or run.
     """
-    if not el.is_task or el.undecided is None or not el.graph.complete or _has_errors(el):
-        return
+    if el.undecided is None or _has_errors(el):
+        return None
     span, text = el.undecided
     way_out = "write it with numbers, sizes, texts and streams"
-    yield Diagnostic("STEP224", span, f"what {text} is cannot be told from the program; {way_out}")
+    return Diagnostic("STEP224", span, f"what {text} is cannot be told from the program; {way_out}")
 
 
 _FORKED: Final = 1  # what a stream comes from: a fork,

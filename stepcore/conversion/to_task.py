@@ -124,9 +124,9 @@ class _ToTask:
         if names.loaded <= known and not any(isinstance(node, ast.FunctionDef) for node in _walk(body)):
             return text
         if not self._checked.graph.complete:
-            raise ConvertError(
-                f"{program.spec.name} uses what a task file cannot say, and has findings; check it first"
-            )
+            undecided = self._checked.undecided
+            why = "it has findings; check it first" if undecided is None else undecided.message
+            raise ConvertError(f"{program.spec.name} uses what a task file cannot say, and {why}")
         return graph_to_impl(self._checked.graph)
 
     # -- the reference ---------------------------------------------------------------------------

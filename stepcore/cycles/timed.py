@@ -116,6 +116,13 @@ def is_timeable(checked: Checked) -> bool:
     return checked.runnable and not any(found.severity is Severity.ERROR for found in checked.diagnostics)
 
 
+def why_untimed(checked: Checked) -> str:
+    """Return why a program that is not :func:`is_timeable` is not: a finding, or what its text does not tell."""
+    if checked.undecided is None:
+        return f"{checked.name} has errors: run `stepsmith check`"
+    return checked.undecided.message
+
+
 def time_program(
     checked: Checked,
     chip: Hardware,
@@ -134,7 +141,7 @@ def time_program(
         OrderNotRun: ``routes`` are those of a run in another order of arrival, which does not tell enough.
     """
     if not is_timeable(checked):
-        raise NotTimed(f"{checked.name} has errors: run `stepsmith check`")
+        raise NotTimed(why_untimed(checked))
     graph = checked.typed
     try:
         program, timing = _run(checked, chip, engine, budget, recorder, routes)

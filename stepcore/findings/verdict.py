@@ -189,11 +189,13 @@ NOTHING_WRONG: Final = Static(ShapeRow(True, ""), AffineRow(True, 0, ""))
 NOT_CHECKED: Final = Static(ShapeRow(False, "not checked"), AffineRow(False, 0, "not checked"))
 
 
-def static(found: Iterable[Diagnostic], affine_count: int, *, complete: bool = True) -> Static:
+def static(
+    found: Iterable[Diagnostic], affine_count: int, *, complete: bool = True, undecided: Diagnostic | None = None
+) -> Static:
     """Return what the findings on a program say of it; ``affine_count`` is the number of missing copies.
 
     Each fault leaves the types wrong or unknown. Those about outputs alone do not keep a program from a run, an
-    incomplete graph does.
+    incomplete graph does; ``undecided`` says why it is incomplete where no finding does.
     """
     errors = [item for item in found if item.severity is Severity.ERROR]
     if not errors and not affine_count and complete:
@@ -206,7 +208,8 @@ def static(found: Iterable[Diagnostic], affine_count: int, *, complete: bool = T
         stops = blocking if complete else blocking or wrong
         return Static(ShapeRow(False, (blocking or wrong)[0].message), affine, stops[0].code if stops else "")
     if not complete:
-        return Static(ShapeRow(False, "the program is incomplete"), affine, "STEP220")
+        text = "the program is incomplete" if undecided is None else undecided.message
+        return Static(ShapeRow(False, text), affine, "STEP220" if undecided is None else undecided.code)
     return Static(ShapeRow(True, ""), affine)
 
 

@@ -64,6 +64,11 @@ _LIBRARIES: Final = {
 }
 
 
+def no_tensor(name: str, count: int) -> str:
+    """Return what is said where the argument ``name``, a list of ``count`` components, stands for a tensor."""
+    return f"{name} is a list of {counted(count, 'component')}, and no tensor; write {name}[0]"
+
+
 def no_component(name: str, count: int, index: int) -> str:
     """Return why ``name[index]`` is no component of an argument with ``count`` of them (STEP308)."""
     last = f"indices 0 to {count - 1}" if count > 1 else "index 0"

@@ -13,7 +13,15 @@ from stepcore.findings import budget
 from stepcore.fn import allow, plain_types
 from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
-from stepcore.fn.members import DRAWN, OTHERWISE, member_problem, no_component, unknown_attribute, unknown_name
+from stepcore.fn.members import (
+    DRAWN,
+    OTHERWISE,
+    member_problem,
+    no_component,
+    no_tensor,
+    unknown_attribute,
+    unknown_name,
+)
 from stepcore.fn.ownership import GIVEN, OWN, Foreign, Held, HelperEffects, Ownership, constant_index
 from stepcore.fn.placement import COMPLEX, misplaced
 from stepcore.fn.prelude import assigned_names, changeable, named_callables, prelude_names
@@ -525,8 +533,7 @@ class Walker:
     def _whole(self, node: ast.expr) -> None:
         """Report an argument that is used as a tensor: it is the list of the element's components."""
         if isinstance(node, ast.Name) and node.id in self.own.arguments:
-            has = counted(self.own.arguments[node.id], "component")
-            self.report("STEP308", node, f"{node.id} is a list of {has}, and no tensor; write {node.id}[0]")
+            self.report("STEP308", node, no_tensor(node.id, self.own.arguments[node.id]))
 
     def _module_of(self, path: tuple[str, ...] | None) -> str | None:
         return self._modules.get(path[0]) if path is not None else None

@@ -64,6 +64,7 @@ FUNCTIONS = frozenset({"count"})  # element functions that no body can say
 MARKERS = frozenset({
     "Stream", "Param", "fn", "program", "composition", "Fn", "dims", "Program", "Composition", "StepError",
 })  # fmt: skip
+DECORATORS = {"program": "a program", "fn": "an element function", "composition": "a composition"}
 SCALARS = {
     "f32": "fp32", "fp32": "fp32", "f16": "fp16", "fp16": "fp16", "bf16": "bf16", "i32": "int32", "int32": "int32",
     "i64": "int64", "int64": "int64", "bool_": "bool",
@@ -609,6 +610,10 @@ def _type(el: Elaboration, maker: TypeMaker, node: ast.Call) -> Value:
         return made if isinstance(made, Dim) else _of_known_kinds(el, node, parts, made)
     if maker.name == "Stream":
         return _no_new_stream(el, node)
+    if maker.name in DECORATORS:
+        text = f"{el.text(node.func)} makes {DECORATORS[maker.name]} of a def, and stands above it"
+        el.report("STEP222", node, text, f"write @{el.text(node)} in a line of its own, and a def below")
+        return UNKNOWN
     how = {
         "Scalar": 'step.Scalar("float")',
         "Symbol": 'step.Symbol("M")',

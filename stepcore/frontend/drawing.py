@@ -10,7 +10,7 @@ from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.literals import NoLiteral, literal_of
 from stepcore.graph.ir import Port
 from stepcore.open_types.drawn import DrawnSize, draw_faults, drawn_size, named_sizes
-from stepcore.sizes.dim import OPEN
+from stepcore.sizes.dim import OPEN, is_size
 from stepcore.text.wording import clipped
 
 _WRITE: Final = 'write sizes={"?L": (0, 64), "~L": [3, 1, 2]}: bounds, or all values'
@@ -26,6 +26,11 @@ def drawn_sizes(
     if node is not None and not isinstance(node, ast.Dict):
         text = f"sizes says by their names how large sizes are, and {el.text(node)} is no dictionary"
         el.report("STEP204", node, text, _WRITE)
+        return ()
+    if node is not None and _are_static(node):
+        given = ", ".join(ast.unparse(key) for key in node.keys if key is not None)
+        text = f"sizes says what a run draws for sizes that only the data know, and {given} stand for one number each"
+        el.report("STEP907", node, text, f"write dims={clipped(el.text(node), 40)}")
         return ()
     drawn: dict[str, DrawnSize] = {}
     places: dict[str, ast.expr] = {}
@@ -50,6 +55,14 @@ def drawn_sizes(
             way_out = f'write sizes={{"{fault.name}": (0, 64)}}' if fault.is_missing else ""
             el.report(fault.code, spans[fault.port], fault.message, way_out)
     return tuple(drawn.values())
+
+
+def _are_static(node: ast.Dict) -> bool:
+    """Whether ``sizes`` was written for ``dims``: all keys are names or texts without a mark, all values integers."""
+    values = [value.value if isinstance(value, ast.Constant) else None for value in node.values]
+    keys = [key.id if isinstance(key, ast.Name) else getattr(key, "value", None) for key in node.keys]
+    named = all(isinstance(key, str) and key[:1] not in OPEN for key in keys)
+    return bool(keys) and named and all(is_size(value) for value in values)
 
 
 def _marked(name: str, inputs: Sequence[Port]) -> str:

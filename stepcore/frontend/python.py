@@ -445,14 +445,14 @@ class _Reader:
         """
         for decorator in reversed(statement.decorator_list):
             maker = self._quiet(decorator.func if isinstance(decorator, ast.Call) else decorator)
-            if isinstance(maker, TypeMaker) and maker.name in _DECORATORS:
+            if isinstance(maker, TypeMaker) and maker.name in calls.DECORATORS:
                 return decorator, maker.name
         return ast.Constant(None), ""
 
     def _refuse_async(self, statement: ast.AsyncFunctionDef) -> None:
         _, kind = self._decorator(statement)
         if kind:
-            what = _DECORATORS[kind]
+            what = calls.DECORATORS[kind]
             self.el.report("STEP220", functions._name_span(self.el, statement), f"{what} cannot be async", "write def")
 
     def _element_function(self, statement: ast.FunctionDef, decorator: ast.expr) -> Value:
@@ -903,7 +903,6 @@ def _tensors(stream_type: StreamType) -> str:
 
 
 _KINDS: Final = {"Stream": "stream", "Param": "parameter"}
-_DECORATORS: Final = {"program": "a program", "fn": "an element function", "composition": "a composition"}
 
 
 def _last(node: ast.expr) -> str:

@@ -166,7 +166,7 @@ class Session:
         start = perf_counter()
         # Where the task or the file has faults, a stream may lack its type because of them.
         complete = checked.graph.complete if faults else checked.runnable
-        known = static(checked.diagnostics, checked.affine_count, complete=complete)
+        known = static(checked.diagnostics, checked.affine_count, complete=complete, undecided=checked.undecided)
         try:
             return self._judged(checked, known, faults, start)
         except SimError as error:

@@ -13,7 +13,17 @@ from stepcore.fn.prelude import constant_bindings
 from stepcore.fn.shapes.index import index_shape
 from stepcore.fn.shapes.names import constant_value, member, prelude_values
 from stepcore.fn.shapes.operations import Shapes
-from stepcore.fn.shapes.values import AbstractTensor, Callee, Comparer, Number, Pair, ShapeMismatch, Sizes
+from stepcore.fn.shapes.values import (
+    AbstractTensor,
+    Callee,
+    Comparer,
+    Components,
+    ListForTensor,
+    Number,
+    Pair,
+    ShapeMismatch,
+    Sizes,
+)
 from stepcore.fn.source import dotted
 from stepcore.fn.walk import BodyFinding
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, DimError
@@ -67,7 +77,7 @@ class Expressions:
             return self._eval(node, scope)
         except ShapeMismatch as mismatch:
             if len(self.findings) == before:
-                self.findings.append(BodyFinding("STEP306", node, mismatch.message))
+                self.findings.append(misfit(node, mismatch))
             return None
         except DimError:
             return None
@@ -118,6 +128,7 @@ class Expressions:
         if isinstance(op, ast.MatMult):
             return self.shapes.matmul(left, right)
         name = _OPERATORS.get(type(op))
+        self._lists(name, left, right)
         if isinstance(left, AbstractTensor) or isinstance(right, AbstractTensor):
             return None if name is None else self.shapes.pointwise(name, (left, right))
         if isinstance(left, Dim) and isinstance(right, Dim):
@@ -126,10 +137,19 @@ class Expressions:
             if len(left) + len(right) > _MAX_ITEMS:
                 return None
             budget.spend(len(left) + len(right))
-            return left + right
+            return [*left, *right]
+        if name == "mul" and isinstance(left, list) and isinstance(right, Dim):
+            return _repeated(left, right)
         if isinstance(left, Dim | Number) and isinstance(right, Dim | Number):
             return Number()
         return None
+
+    def _lists(self, name: str | None, left: Any, right: Any) -> None:
+        """Raise ListForTensor where an argument meets what no list adds or repeats: a tensor, or a fraction."""
+        alien = (AbstractTensor, Number) if name == "mul" else (AbstractTensor, Number, Dim)
+        for value, other in ((left, right), (right, left)):
+            if isinstance(value, Components) and isinstance(other, alien):
+                raise ListForTensor(value)
 
     def _unary(self, op: ast.unaryop, value: Any) -> Any:
         if isinstance(op, ast.Not):
@@ -225,6 +245,23 @@ class Expressions:
         self.complete = False
         self.eval(node.elt, inner)
         return None
+
+
+def _repeated(items: list[Any], count: Dim) -> list[Any] | None:
+    number = count.constant
+    if number is None or len(items) * number > _MAX_ITEMS:
+        return None
+    budget.spend(len(items) * max(number, 0))
+    return [*items] * number
+
+
+def misfit(node: ast.AST, mismatch: ShapeMismatch) -> BodyFinding:
+    """Return the finding for operands that do not fit, at the argument where it stands for a tensor."""
+    if not isinstance(mismatch, ListForTensor):
+        return BodyFinding("STEP306", node, mismatch.message)
+    places = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == mismatch.name]
+    first = min(places, key=lambda part: (part.lineno, part.col_offset), default=node)
+    return BodyFinding("STEP308", first, mismatch.message)
 
 
 def _integers(name: str | None, left: Dim, right: Dim) -> Any:

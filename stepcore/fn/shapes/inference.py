@@ -8,21 +8,34 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from stepcore.findings import budget
 from stepcore.fn.decl import FnDecl, FnScope
+from stepcore.fn.members import no_tensor
 from stepcore.fn.prelude import assigned_names
-from stepcore.fn.shapes.expressions import Expressions, same
+from stepcore.fn.shapes.expressions import Expressions, misfit, same
 from stepcore.fn.shapes.operations import Shapes
-from stepcore.fn.shapes.values import AbstractTensor, Comparer, Number, Pair, ShapeMismatch, Sizes, shape_text
+from stepcore.fn.shapes.values import (
+    AbstractTensor,
+    Comparer,
+    Components,
+    Number,
+    Pair,
+    ShapeMismatch,
+    Sizes,
+    shape_text,
+)
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.fn.walk import BodyFinding
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.wording import counted
 from stepcore.types import components, dtype_of, element_shape
+
+_SPELT_OUT: Final = 4  # components for which a way out is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +78,14 @@ class _Inference(Expressions):
 
     def run_body(self) -> None:
         """Interpret the body; findings are collected."""
-        groups = [
-            [AbstractTensor(element_shape(item), dtype_of(item)) for item in components(element)]
-            for element in ([self.decl.output] if self.decl.has_state else []) + [self.decl.input]
-        ]
-        scope = {**self.names, **dict(zip(self.decl.body.arguments, groups, strict=False))}
+        elements = ([self.decl.output] if self.decl.has_state else []) + [self.decl.input]
+        groups = {
+            name: Components(
+                name, [AbstractTensor(element_shape(item), dtype_of(item)) for item in components(element)]
+            )
+            for name, element in zip(self.decl.body.arguments, elements, strict=False)
+        }
+        scope = {**self.names, **groups}
         try:
             body = statements(self.decl.body)
         except BodySyntaxError:
@@ -118,7 +134,7 @@ class _Inference(Expressions):
         try:
             return self.operate(op, current, value)
         except ShapeMismatch as mismatch:
-            self.findings.append(BodyFinding("STEP306", node, mismatch.message))
+            self.findings.append(misfit(node, mismatch))
         except DimError:
             pass  # a division by zero: Python says so when it runs
         return None
@@ -189,11 +205,21 @@ class _Inference(Expressions):
             if isinstance(value, list | tuple) and not isinstance(node, ast.List | ast.Tuple):
                 found = counted(len(value), "component")
                 text = f"{name} returns {found}; its declared output {self.decl.output} needs {count}"
+                way_out = self._of_components(node, range(count))
+                text += f"; write [{way_out}]" if way_out else ""
                 self.findings.append(BodyFinding("STEP305", node, text))
             return
         places = node.elts if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == count else [node] * count
         for index, item in enumerate(components(self.decl.output)):
             self._component(places[index], value[index], index, element_shape(item), dtype_of(item))
+
+    def _of_components(self, node: ast.expr, places: Sequence[int]) -> str:
+        """Return an operation on whole arguments, such as ``state + input``, written for components; else nothing."""
+        if not isinstance(node, ast.BinOp) or len(places) > _SPELT_OUT:
+            return ""
+        arguments = self.decl.body.arguments
+        of_each = [_OfComponent(arguments, place).visit(copy.deepcopy(node)) for place in places]
+        return ", ".join(map(ast.unparse, of_each)) if ast.dump(of_each[0]) != ast.dump(node) else ""
 
     def _component(self, node: ast.expr, value: Any, index: int, shape: tuple[Dim, ...], dtype: str) -> None:
         part = f"component {index} of " if len(components(self.decl.output)) > 1 else ""
@@ -203,6 +229,12 @@ class _Inference(Expressions):
                 BodyFinding("STEP306", node, f"{where} is a number; a tensor of {shape_text(shape)} is wanted")
             )
             return
+        if isinstance(value, Components):
+            self.findings.append(BodyFinding("STEP308", node, no_tensor(value.name, len(value))))
+        elif isinstance(value, list | tuple):
+            way_out = self._of_components(node, [index]) or "a tensor"
+            text = f"{where} is a list of {len(value)}, and a tensor is wanted; write {way_out}"
+            self.findings.append(BodyFinding("STEP308", node, text))
         if not isinstance(value, AbstractTensor):
             return
         found = value.shape
@@ -213,6 +245,24 @@ class _Inference(Expressions):
         elif value.dtype is not None and value.dtype != dtype:
             text = f"{where} has another element type than declared\n  expected {dtype}\n  found    {value.dtype}"
             self.findings.append(BodyFinding("STEP306", node, text))
+
+
+class _OfComponent(ast.NodeTransformer):
+    """Puts one component of each argument where the argument stands as a whole."""
+
+    def __init__(self, arguments: Sequence[str], index: int) -> None:
+        self.arguments = arguments
+        self.index = index
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
+        """Leave what is a component already."""
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Index an argument."""
+        if node.id not in self.arguments:
+            return node
+        return ast.Subscript(node, ast.Constant(self.index), ast.Load())
 
 
 def _loaded(target: ast.expr) -> ast.expr:

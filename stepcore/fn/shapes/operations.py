@@ -10,6 +10,8 @@ from stepcore.fn.shapes.rules import RULES
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
+    Components,
+    ListForTensor,
     Number,
     Pair,
     ShapeMismatch,
@@ -40,6 +42,10 @@ _ACTIVATIONS: Final = allow.names(
 )
 _WRITES: Final = allow.names("copy_ fill_ fill_diagonal_ zero_")  # elements that were computed before, or nowhere
 _POINTWISE: Final = allow.POINTWISE | _ACTIVATIONS | {"masked_fill", "where"}
+_LISTS: Final = allow.names("stack cat concat concatenate")
+TENSORS_ALONE: Final = (
+    _POINTWISE | _REDUCTIONS | _SAME_SHAPE | {"max", "min"} | (RULES.keys() - _LISTS)
+)  # which take no list of tensors anywhere
 
 
 class Shapes:
@@ -78,6 +84,10 @@ class Shapes:
             if name not in _WRITES:  # what is written is computed as by the method that gives a new tensor
                 self.apply(name[:-1], args, kwargs)
             return args[0] if isinstance(args[0], AbstractTensor) else None
+        if name in TENSORS_ALONE:
+            for value in args:
+                if isinstance(value, Components):
+                    raise ListForTensor(value)
         if name in ("max", "min") and len(args) > 1 and isinstance(args[1], AbstractTensor):
             return self.pointwise("maximum", args)
         if name in _POINTWISE:
@@ -148,7 +158,15 @@ class Shapes:
         return tuple(size for i, size in enumerate(shape) if i not in places)
 
     def matmul(self, a: Any, b: Any) -> AbstractTensor | None:
-        """Return the result of ``a @ b``; ``ShapeMismatch`` where their shapes cannot be multiplied."""
+        """Return the result of ``a @ b``.
+
+        Raises:
+            ListForTensor: one of them is an argument as a whole.
+            ShapeMismatch: their shapes cannot be multiplied.
+        """
+        for value in (a, b):
+            if isinstance(value, Components):
+                raise ListForTensor(value)
         if not isinstance(a, AbstractTensor) or not isinstance(b, AbstractTensor) or a.shape is None or b.shape is None:
             self.count(None)
             return None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from stepcore.fn.members import no_tensor
 from stepcore.sizes.dim import Dim, DimError, product
 from stepcore.text.wording import counted
 
@@ -46,12 +47,30 @@ class Pair:
     indices: AbstractTensor
 
 
+class Components(list[AbstractTensor]):
+    """An argument of a function: the list of the components of an element, by the argument's name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str, items: Sequence[AbstractTensor]) -> None:
+        super().__init__(items)
+        self.name = name
+
+
 class ShapeMismatch(Exception):
     """Operands that certainly do not fit together."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+
+class ListForTensor(ShapeMismatch):
+    """An argument stands where a tensor is needed."""
+
+    def __init__(self, found: Components) -> None:
+        super().__init__(no_tensor(found.name, len(found)))
+        self.name = found.name
 
 
 class Comparer:

@@ -62,6 +62,9 @@ def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
     if candidate.faults:
         raise unusable(candidate.declarations, candidate.faults, "")
     if blocking or not candidate.checked.runnable:
+        undecided = candidate.checked.undecided
+        if not blocking and undecided is not None:
+            blocking = [undecided]
         raise unusable(candidate.source, blocking, "the program has errors: run `stepsmith check`")
     candidate.session.order = _order(request)
     try:
