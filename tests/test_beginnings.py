@@ -13,7 +13,7 @@ from stepcore.fn.source import node_span
 from stepcore.frontend import python
 from stepcore.frontend.beginnings import MOST_BLOCKS
 from stepcore.frontend.python import ModuleFacts, PyModule, read_module
-from stepcore.frontend.syntax import Block, parse_suite, split_blocks, unmarked
+from stepcore.frontend.syntax import parse_suite, split_blocks, unmarked
 from stepcore.frontend.values import Helper
 
 ROOT = Path(__file__).parents[1]
@@ -49,7 +49,7 @@ def shared(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     counts: list[int] = []
     begin = python._Reader._begin
 
-    def counted(reader: python._Reader, blocks: list[Block]) -> int:
+    def counted(reader: python._Reader, blocks: list[tuple[int, str]]) -> int:
         counts.append(begin(reader, blocks))
         return counts[-1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from benchmarks.suites.check import python_file
 from stepcore.check import check_text
 from stepcore.check.files import CheckResult, check_part
 from stepcore.frontend.python import ModuleFacts
-from stepcore.frontend.syntax import split_blocks
+from stepcore.frontend.syntax import _block_starts, split_blocks
 from stepcore.ide.analysis import Analysis, analyze, kind_of, looks_like_task
-from stepcore.ide.cut import Cut
+from stepcore.ide.cut import Cut, shape
 from stepcore.jobdata.choices import AffineRule
 
 ROOT = Path(__file__).parents[1]
@@ -233,3 +234,23 @@ def test_an_answer_is_checked_with_its_task() -> None:
     state = analyze("impl: |\n  return E0, E0\n", "rope_neox.impl.yaml", task=task)
     assert "STEP101" in [found.code for found in state.diagnostics]
     assert all(found.span.end <= len(state.source.text) for found in state.diagnostics)
+
+
+ODD_PIECES = (
+    *("\n", "\r", "\r\n", " ", "\t", "\f", "\x0b", "\x1c", "\u2028", "@a", "else", "elif", "exceptx", "finally"),
+    *("#", ")", "]", "}", "x", "16", "2e5", "_", "\u00e9", "def f"),
+)
+
+
+def test_blocks_begin_and_words_are_where_their_definitions_say() -> None:
+    """Both are looked for in short ways, because each opening of a file asks for all of its text."""
+    begin = re.compile(r"^(?!\f?(?:[^\S\f]|[#)\]}]|(?:else|elif|except|finally)\b))", re.MULTILINE)
+    draw = random.Random(15)
+    for _ in range(4_000):
+        text = "".join(draw.choice(ODD_PIECES) for _ in range(draw.randrange(14)))
+        for first in (0, *(index + 1 for index, letter in enumerate(text) if letter == "\n")):
+            marks = [found.start() for found in begin.finditer(text, first) if found.start() < len(text)]
+            pairs = zip(marks, [-1, *marks], strict=False)
+            kept = [start for start, before in pairs if before < 0 or text[before] != "@"]
+            assert list(_block_starts(text, first)) == [*(kept or [first]), len(text)], (text, first)
+        assert shape(text).words == set(re.findall(r"[^\W\d]\w*", text)), text

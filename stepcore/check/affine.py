@@ -85,9 +85,10 @@ def by_stream(el: Elaborator) -> list[list[Use]]:
 def overuses(uses: list[list[Use]]) -> Iterator[Overuse]:
     """Yield the streams that are consumed too often, in the order of their making."""
     for stream, own in enumerate(uses):
-        slots = assign_slots(own)
-        if any(slots):
-            yield Overuse(stream, own, slots)
+        if len(own) > 1:  # few
+            slots = assign_slots(own)
+            if any(slots):
+                yield Overuse(stream, own, slots)
 
 
 def use_span(use: Use) -> Span:

@@ -235,6 +235,8 @@ def _state_of_part(path: str, affine: AffineRule, dialect: Dialect) -> Callable[
 
 def _holds_any(source: SourceFile, span: Span, lines: list[int]) -> bool:
     """Return whether one of ``lines``, which are sorted, is a line of ``span``."""
+    if not lines:
+        return False
     first, last = source.line_col(span.start)[0], source.line_col(span.end)[0]
     at = bisect_left(lines, first)
     return at < len(lines) and lines[at] <= last

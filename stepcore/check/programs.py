@@ -625,5 +625,6 @@ def check_program(
     used = dict.fromkeys(
         param for node in checked.graph.nodes for param in node.params.values() if isinstance(param, FnDecl)
     )
-    checked.spec = replace(program.spec, fns=tuple(used), scope=replace(fn_scope, parameters=parameters))
+    scope = fn_scope if fn_scope.parameters == parameters else replace(fn_scope, parameters=parameters)
+    checked.spec = replace(program.spec, fns=tuple(used), scope=scope)
     return checked

@@ -50,7 +50,9 @@ def type_graph(graph: Graph, spec: ProgramSpec, ctx: TypingContext) -> Iterator[
 def _typed(graph: Graph, node: Node, ctx: TypingContext, own: Budget | None) -> Diagnostic | None:
     try:
         if own is not None:
-            own.spend(_NODE_STEPS)
+            own.left -= _NODE_STEPS
+            if own.left < 0:
+                own.spend(0)
         found = _type_node(graph, node, ctx)
         if found is not None and own is not None:
             own.spend(len(found.message) >> 4)

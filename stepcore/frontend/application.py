@@ -22,7 +22,7 @@ from stepcore.frontend.values import (
 )
 from stepcore.graph.ir import Node
 from stepcore.ops import miscalls
-from stepcore.ops.calling import NOTHING, ParamKind
+from stepcore.ops.calling import NOTHING, One, ParamKind
 from stepcore.records import make
 from stepcore.text.span import Span
 
@@ -213,6 +213,11 @@ def _inputs(el: Elaboration, node: Node, ref: OperatorRef, argument: ast.expr | 
     """Consume the inputs into ``node``; False when their structure is not what the operator takes."""
     if argument is None:
         return isinstance(value, tuple)  # there is none to take
+    if type(value) is StreamRef and ref.cls is not None and ref.cls.inputs.takes_one:  # as most are
+        el.step(argument)
+        el.uses.append(Use(value.index, argument, (), el.frame.context, el.path, node.index, None))
+        node.inputs, node.input_spans = (value.index,), (el.span(argument),)
+        return True
     indices: list[int] = []
     spans: list[Span] = []
     complete, expected = True, f"{ref.name} takes streams"
@@ -236,6 +241,10 @@ def _outputs(el: Elaboration, node: Node, ref: OperatorRef, params: dict[str, An
     if ref.cls is None:
         return UNKNOWN
     outputs, number = ref.cls.outputs.of(params), 0
+    if type(outputs.structure) is One:  # as of most
+        only = el.new_stream("", node.span, node.index, 0)
+        node.outputs = (only.index,)
+        return only
     if by := outputs.counted_by:
         count = el.integer(params.get(by, ref.cls.calling.defaults.get(by)))
         if count is None or count < 1:
@@ -250,5 +259,5 @@ def _outputs(el: Elaboration, node: Node, ref: OperatorRef, params: dict[str, An
             return UNKNOWN
         number = count
     refs = [el.new_stream("", node.span, node.index, slot) for slot in range(outputs.count(number))]
-    node.outputs = tuple(ref.index for ref in refs)
+    node.outputs = tuple([ref.index for ref in refs])
     return outputs.shape(refs)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from stepcore.frontend.syntax import Block
+from stepcore.frontend.syntax import parse_suite
 from stepcore.frontend.values import ModuleRef, OperatorRef, ProgramBuiltin, Seen, TypeMaker, Unknown, Value
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
@@ -54,9 +55,11 @@ class Beginning(NamedTuple):
     looks: int
 
 
-def declares(block: Block) -> bool:
+@lru_cache(maxsize=1024)
+def declares(text: str) -> bool:
     """Return whether a block holds imports, assignments and texts alone, so that it may be part of a beginning."""
-    return not block.suite.faults and all(isinstance(item, _DECLARING) or _is_text(item) for item in block.suite.body)
+    suite = parse_suite(text)
+    return not suite.faults and all(isinstance(item, _DECLARING) or _is_text(item) for item in suite.body)
 
 
 def _is_text(statement: ast.stmt) -> bool:

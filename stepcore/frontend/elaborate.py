@@ -63,6 +63,8 @@ _WHOLE: Final = frozenset({
 class Elaborator(Elaboration):
     """Elaborates one program into :attr:`graph`, :attr:`uses` and :attr:`diagnostics`."""
 
+    __slots__ = ()
+
     # -- results ---------------------------------------------------------------------------------
 
     def run(self, body: list[ast.stmt], scope: Scope, code: Embedded) -> None:
@@ -190,13 +192,23 @@ class Elaborator(Elaboration):
         if self.steps > self._limit:
             self._stop(node)
         kind = type(node)
-        if kind not in _WHOLE:
-            self.hidden += 1
-        try:
-            handler = _handlers[kind]
-        except KeyError:
-            handler = expressions.refuse
-        value = handler(self, node)
+        holder: Scope | None = None
+        name = ""
+        if kind is ast.Name:  # half of all; what is known takes no further call
+            holder, name = self.frame.scope, node.id  # type: ignore[attr-defined]
+            while holder is not None and name not in holder.names:
+                holder = holder.parent
+        if holder is not None:
+            value = holder.names[name]
+            self.seen.append(make(Seen, (node, self.frame.code, value, False)))
+        else:
+            if kind not in _WHOLE:
+                self.hidden += 1
+            try:
+                handler = _handlers[kind]
+            except KeyError:
+                handler = expressions.refuse
+            value = handler(self, node)
         if (value is UNKNOWN or type(value) is UnknownSequence) and self.undecided is None:
             self.undecided = self.span(node), self.text(node)
         return value
@@ -282,7 +294,7 @@ class Elaborator(Elaboration):
             stream = streams[value.index]
             if not stream.name:
                 stream.name, stream.span = name, self.span(target)
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, (list, tuple)):
             self.charge(len(value))
             fields = getattr(value, "_fields", ())
             for position, item in enumerate(value):

@@ -66,6 +66,43 @@ _NOTHING: Final = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=
 class Elaboration(ABC):
     """The elaboration of one program into :attr:`graph`, :attr:`uses` and :attr:`diagnostics`."""
 
+    # So many attributes are found several times as fast in slots: Python shares the keys of 30 at most.
+    __slots__ = (
+        "_branches",
+        "_budget",
+        "_limit",
+        "_said",
+        "_said_at",
+        "arms",
+        "at",
+        "bindings",
+        "conditions",
+        "decided_by",
+        "defaults",
+        "diagnostics",
+        "dialect",
+        "element_functions",
+        "frame",
+        "graph",
+        "hidden",
+        "homes",
+        "is_task",
+        "loops",
+        "lost",
+        "met",
+        "op_module",
+        "path",
+        "prints",
+        "refused",
+        "roots",
+        "seen",
+        "steps",
+        "suppress_unused",
+        "undecided",
+        "uses",
+        "whole",
+    )  # fmt: skip
+
     def __init__(
         self, name: str, bindings: Mapping[str, int], op_module: str = "step", dialect: Dialect = GENERATION_1
     ) -> None:

@@ -110,10 +110,10 @@ def _constant(el: Elaboration, node: ast.Constant) -> Value:
 
 
 def _name(el: Elaboration, node: ast.Name) -> Value:
-    frame = el.frame
+    """Return what a name is that no scope holds."""
     try:
-        value = frame.scope.find(node.id)
-        el.seen.append(make(Seen, (node, frame.code, value, False)))
+        value = el.frame.scope.find(node.id)  # where anything may be lost, a scope knows more
+        el.seen.append(make(Seen, (node, el.frame.code, value, False)))
         return value
     except KeyError:
         pass
@@ -193,7 +193,13 @@ def _attribute(el: Elaboration, node: ast.Attribute) -> Value:
         el.report("STEP202", node, f"{path} works on tensors, and a program has streams", advice.of_library(node.attr))
         el.graph.complete = False
         return UNKNOWN
-    return _member(el, node, el.evaluate(node.value))
+    owner = el.evaluate(name)
+    if type(owner) is ModuleRef:  # as in each line
+        is_ours = owner.name == "stepcore"
+        member = calls.step_member(el, node.attr, node) if is_ours else calls.module_member(el, owner, node)
+        el.seen.append(make(Seen, (node, el.frame.code, member, False)))
+        return member
+    return _member(el, node, owner)
 
 
 def _member(el: Elaboration, node: ast.Attribute, owner: Value) -> Value:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, starmap
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from stepcore.findings import budget
@@ -28,7 +28,7 @@ from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.imports import Imports
 from stepcore.frontend.literals import NoLiteral, literal_of
 from stepcore.frontend.state import Abandon, Frame
-from stepcore.frontend.syntax import Block, blocks_at, fault_diagnostics, parse_blocks, unmarked
+from stepcore.frontend.syntax import Block, block_at, fault_diagnostics, placed, split_blocks, unmarked
 from stepcore.frontend.values import (
     UNKNOWN,
     EvaluationContext,
@@ -51,12 +51,13 @@ from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import DEFAULT_SIZES, SIZE_RULE, Dim, is_size
 from stepcore.text.span import Embedded, SourceFile, Span
 from stepcore.text.wording import clipped, whole
-from stepcore.types import Element, Scalar, StreamType, STuple, tensor_shapes
+from stepcore.types import StreamType, STuple, tensor_shapes
 
 if TYPE_CHECKING:
     from stepcore.open_types.drawn import DrawnSize
 
 _STREAM: Final = TypeMaker("Stream")
+_OURS: Final = (FnDecl, FnClass, TypeMaker, ProgramBuiltin, Dim, *functions.ELEMENTS)
 _MAKES_STREAMS: Final = re.compile(r"\bStream(?:\.of)?\(")
 _PUBLISHED: Final = re.compile(r"^(?:import step(?![\w.])|from step import )", re.MULTILINE)
 L = TypeVar("L")
@@ -206,7 +207,7 @@ class _Pending(NamedTuple):
 @lru_cache(maxsize=16)
 def _beginning(start: int, texts: tuple[str, ...], stepcore: str, dialect: Dialect) -> Beginning | None:
     """Return what as many of these blocks as may be shared come to as the first of a text; None for none."""
-    blocks = list(blocks_at(start, texts))
+    blocks = list(starmap(block_at, placed(start, texts)))
     count = len(blocks)
     while count:  # twice at most: what the first time may be shared may be so again
         reader = _Reader(PyModule(SourceFile("", ""), dialect=dialect), stepcore)
@@ -233,16 +234,16 @@ class _Reader:
 
     def read(self, texts: Sequence[str] | None) -> None:
         scope = self.module.scope
-        blocks = parse_blocks(self.module.source) if texts is None else blocks_at(0, texts)
-        first: list[Block] = []
+        blocks = split_blocks(self.module.source.text) if texts is None else placed(0, texts)
+        first: list[tuple[int, str]] = []
         declared = 0
-        for block in blocks:
-            first.append(block)
-            if not declares(block) or len(first) > MOST_BLOCKS:
+        for place in blocks:
+            first.append(place)
+            if not declares(place[1]) or len(first) > MOST_BLOCKS:
                 break
             declared += 1
-        for block in chain(first[self._begin(first[:declared]) :], blocks):
-            self.block(block)
+        for place in chain(first[self._begin(first[:declared]) :], blocks):
+            self.block(block_at(*place))
         self.module.imports_stepcore = any(
             isinstance(value, TypeMaker) or (isinstance(value, ModuleRef) and value.name.startswith("stepcore"))
             for value in scope.names.values()
@@ -278,13 +279,13 @@ class _Reader:
             finally:
                 self.el.settle()  # the limit is meant for one program, not for a long file
 
-    def _begin(self, blocks: list[Block]) -> int:
+    def _begin(self, blocks: list[tuple[int, str]]) -> int:
         """Take over what the first blocks came to elsewhere; return how many are read with that."""
         own = budget.current()
         if not blocks or own is None:
             return 0
-        texts = tuple([block.code.text for block in blocks])
-        known = _beginning(blocks[0].code.outer.start, texts, self.stepcore, self.module.dialect)
+        texts = tuple([text for _, text in blocks])
+        known = _beginning(blocks[0][0], texts, self.stepcore, self.module.dialect)
         if known is None or own.left < known.steps or own.looks < known.looks:
             return 0
         if not known.words.isdisjoint(self.module.others.programs):
@@ -861,12 +862,14 @@ class _Reader:
         match statement:
             case ast.FunctionDef():
                 made = set() if statement.decorator_list else {statement.name}
+            case ast.Assign(targets=[ast.Name(id=name)]):  # as most are
+                made = {name}
             case ast.Assign() | ast.AnnAssign():
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
                 made = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
             case _:
-                made = set()
-        return set() if any(self._is_ours(name) for name in made) else made
+                return set()
+        return set() if any(map(self._is_ours, made)) else made
 
     def _fn_bodies(self, statement: ast.stmt) -> list[ast.stmt]:
         """Return the statements of ``statement`` that run as part of an element function."""
@@ -879,8 +882,7 @@ class _Reader:
         return [inner for inner in statement.body if isinstance(inner, ast.FunctionDef)]
 
     def _is_ours(self, name: str) -> bool:
-        value = self.module.scope.names.get(name)
-        return isinstance(value, FnDecl | FnClass | TypeMaker | ProgramBuiltin | Dim | Element | Scalar)
+        return isinstance(self.module.scope.names.get(name), _OURS)
 
 
 def _given(decorator: ast.expr, parameter: str) -> ast.expr | None:

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.fn.source import FENCE, node_span, syntax_column, syntax_words
@@ -31,7 +32,9 @@ _TARGETS = re.compile(r"(\s*)([^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*\s*,?\s*)=(?!=)")
 _IMPORT = re.compile(r"\s*from\s+[.\w]+\s+import\b")
 _IMPORTED = re.compile(r"([^\W\d]\w*)(?:\s+as\s+([^\W\d]\w*))?")
 _WORDS_ONLY = re.compile(r"[\s()\\\w]*")
-_BLOCK_START = re.compile(r"^(?!\f?(?:[^\S\f]|[#)\]}]|(?:else|elif|except|finally)\b))", re.MULTILINE)
+_NO_BLOCK = r"(?!\f?(?:[^\S\f]|[#)\]}]|(?:else|elif|except|finally)\b))"
+_FIRST_BLOCK = re.compile(_NO_BLOCK)
+_LATER_BLOCK = re.compile(rf"\n{_NO_BLOCK}")  # with ``^`` in its place each character would be looked at
 # What CPython says when a block goes on behind the place where it was cut.
 _TRIPLE = "unterminated triple-quoted"
 _QUOTES = ('"""', "'''")
@@ -150,13 +153,18 @@ def unmarked(text: str) -> str:
 def parse_blocks(source: SourceFile) -> Iterator[Block]:
     """Split a file into top-level blocks and parse each; a broken block leaves the others alone."""
     for start, text in split_blocks(source.text):
-        yield Block(_embed(start, text), parse_suite(text))
+        yield block_at(start, text)
 
 
-def blocks_at(start: int, texts: Iterable[str]) -> Iterator[Block]:
-    """Parse blocks that follow each other in a file, from ``start`` on."""
+def block_at(start: int, text: str) -> Block:
+    """Parse a block that begins at ``start`` of its file."""
+    return Block(_embed(start, text), parse_suite(text))
+
+
+def placed(start: int, texts: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield where blocks that follow each other in a file begin, from ``start`` on, and their texts."""
     for text in texts:
-        yield Block(_embed(start, text), parse_suite(text))
+        yield start, text
         start += len(text)
 
 
@@ -226,8 +234,8 @@ def _goes_on(first: str, fault: SyntaxFault, added: str) -> bool:
 def _block_starts(text: str, first: int) -> Iterator[int]:
     is_first = True
     decorated = False
-    for match in _BLOCK_START.finditer(text, first):
-        start = match.start()
+    found = (match.start() + 1 for match in _LATER_BLOCK.finditer(text, first))
+    for start in chain((first,) if _FIRST_BLOCK.match(text, first) else (), found):
         if start < len(text):
             if not decorated:
                 is_first = False

@@ -24,6 +24,7 @@ Blocks: TypeAlias = "list[tuple[int, str]]"  # where each begins, and its text
 # A unit as (block that it is about, all its blocks); None: what no program uses.
 Member: TypeAlias = "tuple[int | None, tuple[int, ...]]"
 _WORD: Final = re.compile(r"[^\W\d]\w*")
+_ASCII_WORD: Final = re.compile(r"[a-zA-Z_][a-zA-Z_0-9]*")  # the same of a text in ASCII, in a tenth of the time
 _NO_FACTS: Final = ModuleFacts()
 _LIKE: Final = 0.6  # how near a name has to be to be suggested for another: the least that a finding asks for
 _AHEAD: Final = 8  # characters from which the start of a block is known: those of "finally", and one
@@ -134,7 +135,7 @@ def shape(text: str) -> BlockRole:
     decorated = any(item.decorator_list for item in functions)
     return BlockRole(
         names=frozenset(name for statement in body for name in bound_names(statement)),
-        words=frozenset(_WORD.findall(text)),
+        words=frozenset((_ASCII_WORD if text.isascii() else _WORD).findall(text)),
         is_import=bool(body) and all(isinstance(item, ast.Import | ast.ImportFrom) for item in body),
         is_program=bool(programs),
         is_function=is_all_functions and not decorated and not suite.faults,

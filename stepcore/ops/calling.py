@@ -47,6 +47,8 @@ class ParamKind(Enum):
     FILLING = "number to fill with"  # one of the parameter's choices
     ELEMENT = "element type"
 
+    _accepts: Callable[[object], bool]  # of each kind, because each argument of each program asks
+
     @property
     def article(self) -> str:
         """The kind with its article, for messages."""
@@ -54,32 +56,7 @@ class ParamKind(Enum):
 
     def accepts(self, value: object) -> bool:
         """Return whether ``value`` is of this kind; a symbol is no integer, even where it is bound."""
-        match self:
-            case ParamKind.FN:
-                return _is_fn(value)
-            case ParamKind.INTEGER:
-                return isinstance(value, int) and not isinstance(value, bool)
-            case ParamKind.SIZE:
-                return isinstance(value, Dim) or ParamKind.INTEGER.accepts(value) or is_foreign(value)
-            case ParamKind.INDICES:
-                return isinstance(value, (list, tuple, range)) and all(map(ParamKind.INTEGER.accepts, value))
-            case ParamKind.MEMORY:
-                return hasattr(value, "is_off_chip")  # imported with the first program that has one
-            case ParamKind.TILE:
-                return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_is_size, value))
-            case ParamKind.OFFSET:
-                return _is_size(value)
-            case ParamKind.CHOICE:
-                return isinstance(value, str)
-            case ParamKind.FLAG:
-                return isinstance(value, bool)
-            case ParamKind.ELEMENT:
-                parts = value if isinstance(value, (list, tuple)) and value else (value,)
-                return all(isinstance(part, Element) for part in parts)
-            case ParamKind.FILLING:
-                return isinstance(value, str) or ParamKind.INTEGER.accepts(value)
-            case ParamKind.SIZES | ParamKind.OFFSETS:
-                return isinstance(value, (list, tuple)) and len(value) > 0 and all(map(_is_size, value))
+        return self._accepts(value)
 
     @property
     def holds_sizes(self) -> bool:
@@ -102,8 +79,39 @@ def _is_fn(value: object) -> bool:
     return True
 
 
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _is_size(value: object) -> bool:
-    return ParamKind.SIZE.accepts(value)
+    return isinstance(value, Dim) or _is_integer(value) or is_foreign(value)
+
+
+def _are_sizes(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(map(_is_size, value))
+
+
+def _are_elements(value: object) -> bool:
+    parts = value if isinstance(value, (list, tuple)) and value else (value,)
+    return all(isinstance(part, Element) for part in parts)
+
+
+for _kind, _test in {
+    ParamKind.FN: _is_fn,
+    ParamKind.INTEGER: _is_integer,
+    ParamKind.SIZE: _is_size,
+    ParamKind.INDICES: lambda value: isinstance(value, (list, tuple, range)) and all(map(_is_integer, value)),
+    ParamKind.MEMORY: lambda value: hasattr(value, "is_off_chip"),  # imported with the first program that has one
+    ParamKind.TILE: lambda value: isinstance(value, (list, tuple)) and len(value) == 2 and all(map(_is_size, value)),
+    ParamKind.SIZES: _are_sizes,
+    ParamKind.OFFSET: _is_size,
+    ParamKind.OFFSETS: _are_sizes,
+    ParamKind.CHOICE: lambda value: isinstance(value, str),
+    ParamKind.FLAG: lambda value: isinstance(value, bool),
+    ParamKind.FILLING: lambda value: isinstance(value, str) or _is_integer(value),
+    ParamKind.ELEMENT: _are_elements,
+}.items():
+    _kind._accepts = _test
 
 
 class Param(Record):

@@ -118,7 +118,8 @@ class Dim:
     def __init__(self, terms: tuple[tuple[Monomial, Coefficient], ...], atoms: Atoms) -> None:
         self.terms = terms
         self._atoms: Atoms = atoms
-        self._hash = hash(terms)
+        is_number = len(terms) == 1 and not terms[0][0] and isinstance(terms[0][1], int)
+        self._hash = hash(terms[0][1]) if is_number else hash(terms) if terms else hash(0)  # as equal integers have
         self._text: str | None = None
 
     @staticmethod
@@ -357,8 +358,7 @@ class Dim:
         return _same_as_foreign(self, other)
 
     def __hash__(self) -> int:
-        constant = self.constant
-        return hash(constant) if constant is not None else self._hash
+        return self._hash
 
     def __str__(self) -> str:
         if self._text is None:
