@@ -203,3 +203,22 @@ def test_what_has_no_pure_schema_does_not_exist(name: str) -> None:
     assert [d.code for d in check_block(block(name), SCOPE, "reference")] == ["STEP304"]
     value = evaluated(name)
     assert isinstance(value, FnRuntimeError) and value.code == "STEP304"
+
+
+@pytest.mark.parametrize(
+    ("body", "is_right"),
+    [
+        ("x = input[0]\nreturn [x.sort().values]", True),
+        ("x = input[0].t()\nreturn [x.sort(dim=0, descending=True)[0]]", True),
+        ("return [input[0].sort(-1)[0]]", True),
+        ("def f(x):\n    return x.sort(stable=True)[0]\nreturn [f(input[0])]", True),
+        ("input.sort()\nreturn [input[0]]", False),
+        ("input.sort(reverse=True)\nreturn [input[0]]", False),
+        ("def f(x):\n    x.sort()\n    return x[0]\nreturn [f(input)]", False),
+        ("def f(x):\n    x.sort(key=len)\n    return x[0]\nreturn [f(input)]", False),
+    ],
+)
+def test_a_tensor_that_is_sorted_stays_and_a_list_changes(body: str, is_right: bool) -> None:
+    given = Buffer(Scalar("fp32"), [4, 4])
+    decl = FnDecl("fn_x", "X", given, given, block(body, "input"), span=Span(0, 1))
+    assert [found.code for found in check_fn(decl, SCOPE)] == ([] if is_right else ["STEP310"])

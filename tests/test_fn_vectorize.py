@@ -281,6 +281,11 @@ CASES = [
     one("parts = []\nfor i in range(2):\n    parts.append(input[0][i])\nreturn [torch.stack(parts)]", [V], (2,)),
     one("f = lambda a, b=2: a * b\nreturn [f(input[0]) + f(input[0], b=1)]", [V], V),
     one("def g(a):\n    return a + 1, a - 1\nu, v = g(input[0])\nreturn [u * v]", [V], V),
+    # A tensor of another dtype, and no question for the one that it has, which all positions share.
+    one("return [input[0].type(torch.int32) + 0.5]", [V], V),
+    one("return [input[0].type(torch.float32).type_as(input[0])]", [V], V),
+    one("v, i = input[0].sort(descending=True)\nreturn [v + i]", [V], V),
+    one("return [input[0].sort()[0]]", [V], V),
     one("x, *rest = input\nreturn [x + rest[0] * rest[1]]", [V, V, S], V),
     one("d = {'a': input[0]}\nreturn [d['a'] + d['a'].shape[0]]", [V], V),
     one("(y := input[0] * 2) + y", [V], V),

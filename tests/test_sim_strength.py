@@ -408,3 +408,35 @@ def test_the_sum_of_a_benchmark_bed_has_no_note() -> None:
     )
     assert verdict.accepted
     assert verdict.untested is None
+
+
+def chosen(condition: str, drawn: str = "torch.randn") -> str:
+    """A task whose result is its first input, and where ``condition`` holds its second one."""
+    streams = [f"{{name: {name}, dtype: fp32, dims: [M, N], data_gen: {drawn}}}" for name in ("E0", "E1")]
+    pair = "[fp32, fp32]"
+    right = function("fn_right", f"torch.where({condition.format('input[1]')}, input[1], input[0])", takes=pair)
+    first = function("fn_first", "input[0]", takes=pair)
+    chosen_of = condition.format("input_data['E1']")
+    reference = f"torch.where({chosen_of}, input_data['E1'], input_data['E0'])"
+    return task_text(reference, right, first, inputs=tuple(streams), dims="[M, N]")
+
+
+@pytest.mark.parametrize(
+    ("condition", "drawn"), [("{} > 20", "torch.randn"), ("{} < 0", "torch.rand"), ("{} > 2.9", "torch.randn")]
+)
+def test_an_input_that_counts_seldom_has_to_be_read_whatever_the_others_are(condition: str, drawn: str) -> None:
+    """Inputs of one type were equal on stronger data, and what a redrawn one brings to light was not tried."""
+    bed = Bed(chosen(condition, drawn))
+    zipped = "return step.Map(fn={}).apply(step.Zip().apply((E0, E1)))"
+    assert bed.verify(zipped.format("fn_right")).accepted
+    wrong = bed.verify(zipped.format("fn_first"))
+    assert not wrong.accepted
+    assert wrong.functional.detail.startswith("right on the data drawn, which hardly test it, but not on other data")
+
+
+def test_inputs_of_one_type_are_redrawn_apart() -> None:
+    session = Bed(chosen("{} > 20")).session
+    ports = session.spec.inputs
+    recipe = Recipe(1, 64.0)
+    found = [redraw(port, session.world.drawn[port.name], session.bindings, recipe, alone=False) for port in ports]
+    assert not torch.equal(found[0][0], found[1][0])

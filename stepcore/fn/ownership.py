@@ -112,6 +112,10 @@ class Ownership:
         self.changed |= roots - {""}
         return "" in roots
 
+    def is_tensor(self, node: ast.expr) -> bool:
+        """Return whether a value certainly is a tensor that a body was given, and no list that ``global`` made."""
+        return self.held(node) == GIVEN and not self.scope.names
+
     def put(self, base: ast.expr, held: Held) -> None:
         """Record that something was put into the list or dictionary ``base``."""
         depth = 1

@@ -89,6 +89,7 @@ CONSUMERS: Final = frozenset(
 )
 _LENGTHEN: Final = allow.names("append extend insert")
 _LIST_CHANGES: Final = allow.names("append extend insert pop reverse sort")
+_TENSOR_SORT: Final = allow.names("dim descending stable")
 
 
 class Walker:
@@ -592,12 +593,18 @@ class Walker:
         name, base = function.attr, function.value
         if name in allow.RANDOM_METHODS and self.kind is not BodyKind.PRELUDE:
             self.report("STEP304", function, f"{name} draws random numbers: functions are pure; {DRAWN}")
-        elif (allow.is_inplace(name) or name in _LIST_CHANGES) and self.own.change(base):
+        elif self._changes(node, name, base) and self.own.change(base):
             self.report("STEP310", node, self.own.complaint(base))
         elif name in _LENGTHEN:
             for argument in node.args:
                 held = self.own.held(argument)
                 self.own.put(base, held.part if name == "extend" else held)
+
+    def _changes(self, node: ast.Call, name: str, base: ast.expr) -> bool:
+        """Whether a method changes what it is called at: ``sort`` does so at a list, and not at a tensor."""
+        if name == "sort" and (node.args or any(keyword.arg in _TENSOR_SORT for keyword in node.keywords)):
+            return False  # a list takes none of these, and so is not changed either
+        return allow.is_inplace(name) or (name in _LIST_CHANGES and not (name == "sort" and self.own.is_tensor(base)))
 
     def _subscript(self, node: ast.Subscript) -> None:
         base, index = node.value, node.slice

@@ -60,7 +60,7 @@ class Tracer(Recorder):
         if allow.is_inplace(op.name):
             return self.change(op, args, kwargs)
         expected = self._probe(op, args, kwargs)
-        if op.name in _SHAPE_QUERIES:
+        if op.name in _SHAPE_QUERIES and not isinstance(expected, torch.Tensor):  # x.type(torch.int32) is a tensor
             return expected
         return self.wrap(self._apply(op, args, kwargs, expected), expected)
 

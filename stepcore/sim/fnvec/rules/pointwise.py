@@ -24,7 +24,7 @@ _POINTWISE = allow.names(
     ldexp le lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or
     logical_xor logit lt masked_fill maximum minimum nan_to_num ne neg positive pow rad2deg reciprocal relu
     remainder round rsqrt sigmoid sign signbit sin sinc sinh sqrt square sub tan tanh trunc where xlogy bool
-    byte cpu double float half bfloat16 int long short to type_as celu elu gelu hardshrink hardsigmoid hardswish
+    byte cpu double float half bfloat16 int long short to type type_as celu elu gelu hardshrink hardsigmoid hardswish
     hardtanh leaky_relu logsigmoid mish prelu relu6 selu silu softplus softshrink softsign tanhshrink threshold"""
 )
 _MODULES = allow.names(
