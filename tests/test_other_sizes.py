@@ -225,3 +225,41 @@ def test_nor_does_what_convert_makes_of_it(path: Path) -> None:
     (program,) = check_text(made, "a.py").programs
     assert program.runnable
     assert program.followed is None
+
+
+# Wrong where two sides meet that no number of the text is near: each is right at the published sizes.
+MEETING = {
+    "product": "M_value * 2 != 26",
+    "difference": "M_value - 5 != 8",
+    "sum": "M_value != 10 + 3",
+    "square": "M_value ** 2 != 169",
+    "quotient": "M_value // 100 != 7",
+    "other sizes": "M_value != K_value + D_value",
+    "size and number": "M * 2 != 26",
+    "truth": "3 * M_value - 5331",
+    "table": "ctx[M] != ctx[K] + 4",
+    "two at once": "M_value != 13 or N_value * 2 != 42",
+    "each of three": "M_value == 5 or N_value == 7 or M_value == N_value",
+    "behind another": "M_value < 40 or M_value + N_value != 1000",
+}
+
+
+@pytest.mark.parametrize("condition", MEETING.values(), ids=MEETING)
+def test_sizes_at_which_two_sides_meet_are_found(judge: Judge, condition: str) -> None:
+    body = f"f = fn_twice if {condition} else fn_zero\nreturn step.Map(fn=f).apply(E0)"
+    assert not verified(DOUBLE + block(body))["accepted"]
+    assert not judge.judge_program(body).accepted
+
+
+def test_a_number_that_was_computed_before_is_followed(judge: Judge) -> None:
+    body = "m = 3\nm *= M_value\nreturn step.Map(fn=fn_zero if m == 39 else fn_twice).apply(E0)"
+    assert not judge.judge_program(body).accepted
+
+
+def test_harmless_programs_at_other_sizes_hide_no_arm(judge: Judge) -> None:
+    rounds = "E1 = E0\nfor i in range(M_value % 7):\n    E1 = step.Map(fn=fn_same).apply(E1)\n"
+    right = f"{rounds}return step.Map(fn=fn_twice if M_value > 0 else fn_zero).apply(E1)"
+    wrong = f"{rounds}return step.Map(fn=fn_twice if M_value * N_value < 2000 else fn_zero).apply(E1)"
+    assert verified(DOUBLE + block(right))["accepted"]
+    assert not verified(DOUBLE + block(wrong))["accepted"]
+    assert not judge.judge_program(wrong).accepted

@@ -80,6 +80,7 @@ class OtherSizes:
                 return
             # Whether the new sizes lead anywhere shows an elaboration alone; the fixes are worked out where they do.
             tried = self._follow(sizes)
+            likely.met(sizes, tried.gaps)
             if not tried.arms <= {arm for other in self._met for arm in other.arms}:
                 self._add(sizes, own)
 
@@ -87,10 +88,13 @@ class OtherSizes:
         first, followed = self._met[0], self._checked.followed
         assert followed is not None, "a number decides"
         variants = Variants(operators(first.graph), steps_of(first.graph))
-        for sizes in filter(self._exists, candidates(followed, MAX_TRIED)):
+        tries = candidates(followed, MAX_TRIED)
+        for sizes in filter(self._exists, tries):
             if variants.are_enough or _is_over(own):
                 return
-            graph = self._follow(sizes).graph
+            there = self._follow(sizes)
+            tries.met(sizes, there.gaps)
+            graph = there.graph
             if variants.takes(operators(graph), steps_of(graph)) and self._add(sizes, own):
                 return
 

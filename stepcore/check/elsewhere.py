@@ -34,16 +34,20 @@ def elsewhere(first: Checked, at: At) -> list[tuple[dict[str, int], Checked]]:
     followed = first.followed
     if followed is None:
         return []
-    variants = Variants(_signature(first), _key(first))
+    variants = Variants(_signature(first), _key(first), followed.arms)
+    tries = candidates(followed, _TRIED)
     found: list[tuple[dict[str, int], Checked]] = []
     with budget.using(Budget(_BUDGET)) as own:
-        for sizes in candidates(followed, _TRIED):
+        for sizes in tries:
             if variants.are_enough or own.is_spent:
                 break
             checked = at(sizes)
+            there = checked.followed if checked is not None else None
+            if there is not None:
+                tries.met(sizes, there.gaps)
             if checked is None or any(map(is_about_sizes, _errors(checked))):
                 continue
-            if variants.takes(_signature(checked), _key(checked)):
+            if variants.takes(_signature(checked), _key(checked), frozenset() if there is None else there.arms):
                 found.append((sizes, checked))
     return found
 

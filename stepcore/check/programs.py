@@ -380,10 +380,12 @@ class _Fixes:
         if followed is None or body.at is None:
             return followed is None
         met, scopes = [el], [body.at(dict(el.bindings))]
-        for sizes in candidates(followed, _SAME_AT):
+        tries = candidates(followed, _SAME_AT)
+        for sizes in tries:
             at = {**el.bindings, **sizes}
             scopes.append(body.at(at))
             met.append(_followed("", replace(body, scope=body.at(at)), at))
+            tries.met(sizes, met[-1].gaps)
             if steps_of(met[-1].graph) != steps_of(el.graph):
                 return False
         return all(_is_fixed(el.conditions[condition], scopes) for condition, _ in untaken(met))

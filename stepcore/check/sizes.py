@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
+from stepcore.check.solving import Gaps, Meeting
 from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn.decl import FnDecl
@@ -24,6 +25,8 @@ from stepcore.graph.ir import Graph
 from stepcore.text.span import Span
 
 MAX_TRIED: Final = 40  # sizes that are tried for one program
+MAX_SOLVED: Final = 32  # and sizes at which numbers that it compares may meet
+MOST_ARMS: Final = 6  # sizes at which an arm was taken that was not taken before
 MOST_PROGRAMS: Final = 3  # sizes at which a program of other operators or functions came out
 MOST_NUMBERS: Final = 2  # sizes at which only its numbers are others, as with ``Repeat(n=M_value)``
 _LARGEST: Final = 2048  # of a size that is tried: a loop over it is unrolled
@@ -39,12 +42,14 @@ Arm: TypeAlias = tuple[int, int, int | None, bool]
 class Followed:
     """On what the elaboration of a program depended: ``sizes`` that a run can bind otherwise, as they were bound.
 
-    ``numbers`` are those that stand in the program, ``arms`` those that were taken.
+    ``numbers`` are those that stand in the program, ``arms`` those that were taken, ``gaps`` how far apart numbers are
+    that it compares.
     """
 
     sizes: Mapping[str, int]
     numbers: frozenset[int]
     arms: frozenset[Arm]
+    gaps: Gaps
 
 
 def followed_sizes(el: Elaborator, changeable: Mapping[str, int], text: str) -> Followed | None:
@@ -64,12 +69,39 @@ def followed_sizes(el: Elaborator, changeable: Mapping[str, int], text: str) -> 
                and type(node.value) is int and abs(node.value) <= _LARGEST}  # fmt: skip
     tests = el.conditions
     arms = {(tests[key].lineno, tests[key].col_offset, tests[key].end_col_offset, outcome) for key, outcome in el.arms}
-    return Followed(sizes, frozenset(numbers), frozenset(arms)) if sizes else None
+    return Followed(sizes, frozenset(numbers), frozenset(arms), el.gaps) if sizes else None
 
 
-def candidates(followed: Followed, most: int) -> Iterator[dict[str, int]]:
-    """Yield other sizes for a program, at most so many, nearest to its numbers first."""
-    yield from islice(_near(followed.numbers, dict(followed.sizes)), most)
+class Candidates:
+    """Other sizes for a program: where numbers that it compares may meet, then ``most`` nearest to its numbers.
+
+    Whoever goes over them says by :meth:`met` what came of each.
+    """
+
+    def __init__(self, numbers: Set[int], sizes: Mapping[str, int], gaps: Gaps, most: int) -> None:
+        self._near = islice(_near(numbers, dict(sizes)), most)
+        self._meeting = Meeting(sizes, _LARGEST)
+        self._meeting.met(sizes, gaps)
+
+    def met(self, sizes: Mapping[str, int], gaps: Gaps) -> None:
+        """Note how far apart numbers are that the program compares at ``sizes``."""
+        self._meeting.met(sizes, gaps)
+
+    def __iter__(self) -> Iterator[dict[str, int]]:
+        solved, tried = 0, set[tuple[int, ...]]()
+        while True:
+            found = self._meeting.propose() if solved < MAX_SOLVED else None
+            solved += found is not None
+            if found is None and (found := next(self._near, None)) is None:
+                return
+            if tuple(found.values()) not in tried:
+                tried.add(tuple(found.values()))
+                yield found
+
+
+def candidates(followed: Followed, most: int) -> Candidates:
+    """Return other sizes for a program."""
+    return Candidates(followed.numbers, followed.sizes, followed.gaps, most)
 
 
 def untaken(els: Iterable[Elaborator]) -> set[tuple[int, bool]]:
@@ -100,18 +132,15 @@ def _names(el: Elaborator) -> set[str]:
     return names
 
 
-def other_sizes(el: Elaborator, changeable: Mapping[str, int], computed: Set[str]) -> Iterator[dict[str, int]]:
-    """Yield sizes at which an arm may be taken that ``el`` did not take, most likely ones first.
+def other_sizes(el: Elaborator, changeable: Mapping[str, int], computed: Set[str]) -> Candidates:
+    """Return sizes at which an arm may be taken that ``el`` did not take, most likely ones first.
 
     ``computed`` are those that the file computes from ``changeable`` ones: each stands for all of these.
     """
-    if not untaken([el]):  # before the names, which take a walk through the program
-        return
-    names = _names(el)
+    names = _names(el) if untaken([el]) else set()  # which take a walk through the program
     every = "ctx" in names or any(size in names or f"{size}_value" in names for size in computed)
     mentioned = [size for size in changeable if every or size in names or f"{size}_value" in names]
-    if mentioned:
-        yield from islice(_near(_constants(el), {name: changeable[name] for name in mentioned}), MAX_TRIED)
+    return Candidates(_constants(el), {name: changeable[name] for name in mentioned}, el.gaps, MAX_TRIED)
 
 
 def _near(numbers: Set[int], sizes: dict[str, int]) -> Iterator[dict[str, int]]:
@@ -174,18 +203,23 @@ class Variants:
     ``signature`` is what two programs share that differ in numbers only, ``key`` what the same ones share.
     """
 
-    def __init__(self, signature: Hashable, key: Hashable) -> None:
-        self._signatures, self._keys = {signature}, {key}
-        self._programs = self._numbers = 0
+    def __init__(self, signature: Hashable, key: Hashable, arms: frozenset[Arm] = frozenset()) -> None:
+        self._signatures, self._keys, self._arms = {signature}, {key}, set(arms)
+        self._programs = self._numbers = self._turns = 0
 
     @property
     def are_enough(self) -> bool:
-        """Whether no further one is looked for."""
-        return self._programs >= MOST_PROGRAMS
+        """Whether no further one is looked for: arms that none of them took may lead to another one still."""
+        if self._programs < MOST_PROGRAMS:
+            return False
+        return self._turns >= MOST_ARMS or all((*arm[:3], not arm[3]) in self._arms for arm in self._arms)
 
-    def takes(self, signature: Hashable, key: Hashable) -> bool:
+    def takes(self, signature: Hashable, key: Hashable, arms: frozenset[Arm] = frozenset()) -> bool:
         """Return whether a program is one more that is looked at."""
-        if signature not in self._signatures:
+        if signature not in self._signatures and not arms <= self._arms and self._turns < MOST_ARMS:
+            self._turns += 1
+            self._arms |= arms
+        elif signature not in self._signatures and self._programs < MOST_PROGRAMS:
             self._programs += 1
         elif key not in self._keys and self._numbers < MOST_NUMBERS:
             self._numbers += 1

@@ -128,6 +128,7 @@ class Elaboration(ABC):
         self.conditions: dict[int, ast.expr] = {}
         self.arms: set[tuple[int, bool]] = set()
         self.decided_by: set[str] = set()  # symbols whose numbers were looked at
+        self.gaps: dict[tuple[int, int, int], int | None] = {}  # see note_gap
         self.roots: list[ast.stmt] = []
         self.element_functions: set[int] = set()  # definitions of these in the program, by identity
         self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
@@ -369,6 +370,20 @@ class Elaboration(ABC):
             return size.bind(self.bindings)
         except DimError:
             return None
+
+    def note_gap(self, node: ast.expr, left: Value, right: Value) -> None:
+        """Note how far apart two numbers are that are compared, by the place of the second in its text.
+
+        Where one place compares several pairs (in rounds of a loop) nothing is known of it.
+        """
+        if type(left) is Dim:
+            left = self.bound(left)
+        if type(right) is Dim:
+            right = self.bound(right)
+        if type(left) is int and type(right) is int:
+            place = node.lineno, node.col_offset, node.end_col_offset or 0
+            gap = left - right
+            self.gaps[place] = gap if self.gaps.setdefault(place, gap) == gap else None
 
     def take(self, test: ast.expr, outcome: bool) -> None:
         """Note which arm of a condition is taken: other sizes may take the other one."""

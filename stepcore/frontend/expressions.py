@@ -558,6 +558,7 @@ def _compare(el: Elaboration, node: ast.Compare) -> Value:
         right = el.evaluate(right_node)
         if not isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) and (is_stream(left) or is_stream(right)):
             return _elements_compared(el, node)
+        el.note_gap(right_node, left, right)
         outcome = _compare_two(el, left, op, right)
         if outcome is False:
             return False
@@ -641,6 +642,7 @@ def _decided(el: Elaboration, node: ast.expr, value: Value) -> bool | None:
         way_out = "test its elements in an element function; step.Partition(N=...) routes them by a selector"
         el.report("STEP224", node, f"{el.text(node)} is a stream, and no condition", way_out)
         el.graph.complete = False
+    el.note_gap(node, value, 0)
     return truth(el, value)
 
 
