@@ -187,7 +187,7 @@ def test_verify_runs_the_script(tmp_path: Path) -> None:
 def test_streams_that_are_made_where_nothing_is_followed_are_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = f"{HEAD}class Case:\n    def test(self):\n        E0 = step.Stream.of(torch.ones(3))\n"
+    text = f"{HEAD}class A:\n    class Case:\n        def test(self):\n            E0 = step.Stream.of(torch.ones(3))\n"
     (found,) = check_text(text, "made.py").diagnostics
     assert found.code == "STEP910"
     assert text[found.span.start : found.span.end] == "step.Stream.of(torch.ones(3))"
@@ -197,7 +197,7 @@ def test_streams_that_are_made_where_nothing_is_followed_are_said(
     file.write_text(text, encoding="utf-8")
     assert main(["check", str(file)]) == 2
     said = capsys.readouterr().out
-    assert "made.py:7:14: error[STEP910] this makes a stream" in said
+    assert "made.py:8:18: error[STEP910] this makes a stream" in said
     assert "no STeP program" not in said
 
 

@@ -8,7 +8,7 @@ comparison is reached only elsewhere (``M_value == 13 and N_value == 20``), it i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final, TypeAlias
 
 # A place in the text where two numbers are compared, and how far apart they are; None: in several ways.
@@ -70,7 +70,7 @@ def _next(known: Mapping[int, int], start: int) -> Iterator[int]:
         yield from (zeros[0] + 1, zeros[0] - 1)
         return
     sizes = sorted(known)
-    for left, right in zip(sizes, sizes[1:], strict=False):
+    for left, right in pairwise(sizes):
         if (known[left] < 0) != (known[right] < 0) and right - left > 1:
             whole = left + (right - left) * abs(known[left]) // (abs(known[left]) + abs(known[right]))
             yield from (min(max(whole, left + 1), right - 1), min(max(whole + 1, left + 1), right - 1))

@@ -59,6 +59,8 @@ LIST_METHODS = frozenset({"append", "extend", "insert", "pop", "reverse", "index
 TYPE_MAKERS = frozenset({
     "Scalar", "Buffer", "Multihot", "Tile", "STuple", "Symbol", "dyn", "ragged", "any_size",
 })  # fmt: skip
+SYMBOLS = frozenset({"stepcore.dims", "sympy.abc"})  # modules of nothing but symbols, each a size
+OF_SYMPY = ("Symbol", "symbols")  # what makes sizes
 FUNCTIONS = frozenset({"count"})  # element functions that no body can say
 # Names of stepcore that stand for themselves in annotations and decorators.
 MARKERS = frozenset({
@@ -77,7 +79,7 @@ def module_member(el: Elaboration, module: ModuleRef, node: ast.Attribute) -> Va
         return step_member(el, node.attr, node)
     if module.name in ("typing", "typing_extensions") and node.attr == "Annotated":
         return TypeMaker("Annotated")
-    if module.name == "stepcore.dims":
+    if module.name in SYMBOLS:
         return Dim.symbol(node.attr)
     if module.name == "stepcore.fns":
         from stepcore.fn.factories import FACTORIES  # few programs have functions made
@@ -143,8 +145,10 @@ def _unknown_member(el: Elaboration, name: str, span: Span) -> None:
 
 def star_members(el: Elaboration, module: str) -> dict[str, Value]:
     """Return what ``from MODULE import *`` binds, for stepcore and its symbols."""
-    if module == "stepcore.dims":
+    if module in SYMBOLS:
         return {name: Dim.symbol(name) for name in PREDECLARED_SYMBOLS}
+    if module == "sympy":
+        return {name: ModuleRef(f"sympy.{name}") for name in OF_SYMPY}
     names = (*el.dialect.by_name, *SCALARS, *TYPE_MAKERS, *MARKERS, *FUNCTIONS, "fns")
     return {name: step_member(el, name, ast.Pass()) for name in names}
 
@@ -182,7 +186,7 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         return _builtin(el, callee.name, node, args)
     if isinstance(callee, Method):
         return _method(el, callee, node, args)
-    if isinstance(callee, ModuleRef) and callee.name in ("sympy.Symbol", "sympy.symbols"):
+    if isinstance(callee, ModuleRef) and callee.name.removeprefix("sympy.") in OF_SYMPY:
         return _symbols_of_sympy(callee.name, args)
     _not_called(el, callee, node)
     el.gives_away(args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from stepcore.findings.budget import OutOfBudget
@@ -190,7 +191,7 @@ def instantiate(el: Elaboration, cls: FnClass, call: ast.Call) -> Value:
     context = EvaluationContext("call", cls.code, outer.context, call, depth=outer.context.depth + 1)
     el.frame = Frame(Scope(names, cls.scope), cls.code, context)
     try:
-        parts = _super_arguments(el, methods["__init__"])
+        parts = _super_arguments(el, methods["__init__"], cls.node)
         if parts is None:
             return UNKNOWN
         label, input_type, output_type = parts
@@ -230,12 +231,14 @@ def _init_arguments(el: Elaboration, init: ast.FunctionDef, call: ast.Call) -> d
 
 
 def _super_arguments(
-    el: Elaboration, init: ast.FunctionDef
+    el: Elaboration, init: ast.FunctionDef, cls: ast.ClassDef
 ) -> tuple[str, tuple[Element, Span], tuple[Element, Span]] | None:
-    call = next((node for node in ast.walk(init) if _is_super_init(node)), None)
+    bases = set(map(ast.unparse, cls.bases))
+    call = next((node for node in ast.walk(init) if _is_super_init(node, bases)), None)
     assert call is None or isinstance(call, ast.Call)
+    names = ("name", "input", "output") if call is None or _is_of_super(call) else ("self", "name", "input", "output")
     given = {} if call is None else {
-        **dict(zip(("name", "input", "output"), call.args, strict=False)),
+        **dict(zip(names, call.args, strict=False)),
         **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg},
     }  # fmt: skip
     if not {"name", "input", "output"} <= given.keys():
@@ -254,15 +257,19 @@ def _super_arguments(
     return label if isinstance(label, str) else init.name, (input_type, spans[0]), (output_type, spans[1])
 
 
-def _is_super_init(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "__init__"
-        and isinstance(node.func.value, ast.Call)
-        and isinstance(node.func.value.func, ast.Name)
-        and node.func.value.func.id == "super"
-    )
+def _is_super_init(node: ast.AST, bases: Container[str]) -> bool:
+    """Whether a call is one of the constructor of the class's base: through ``super()``, or by the base's name."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as owner, attr="__init__")):
+            return ast.unparse(owner) in bases
+    return _is_of_super(node)
+
+
+def _is_of_super(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__")):
+            return True
+    return False
 
 
 __all__ = ["Dim", "TypeMaker", "element_type", "from_decorator", "instantiate", "suite_block"]

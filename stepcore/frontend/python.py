@@ -369,11 +369,14 @@ class _Reader:
                 names.update(calls.star_members(self.el, "stepcore"))
             elif alias.name == "*" and statement.module in ("stepcore", "stepcore.dims"):
                 names.update(calls.star_members(self.el, statement.module))
+            elif alias.name == "*" and statement.module in ("sympy", "sympy.abc"):
+                names.update(calls.star_members(self.el, statement.module))
+                self.loose.add("*")
             elif alias.name == "*":
                 self.loose.add("*")
             elif statement.module == self.stepcore:
                 names[bound] = calls.step_member(self.el, alias.name, alias)
-            elif statement.module == "stepcore.dims":
+            elif statement.module in calls.SYMBOLS:
                 names[bound] = Dim.symbol(alias.name)
             elif alias.name == "Annotated":
                 names[bound] = TypeMaker("Annotated")

@@ -17,6 +17,7 @@ from stepcore.findings.codes import about
 from stepcore.findings.diagnostics import Fix, Related, StepError
 from stepcore.fn.source import node_span
 from stepcore.frontend import functions, tensors
+from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyModule
 from stepcore.frontend.sequences import items_of
@@ -32,6 +33,7 @@ from stepcore.frontend.values import (
     TensorValue,
     TypeMaker,
     Value,
+    holds_stream,
     is_unknown,
 )
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, is_size
@@ -61,12 +63,14 @@ class ScriptElaborator(Elaborator):
     def follow(self, tree: ast.Module, code: Embedded) -> None:
         """Run the script; never raises on user input."""
         self.suppress_unused = True  # what a script does with a stream besides (printing, plots) is not followed
-        scope = Scope({}, self.module.scope)
+        scope = Scope({"__name__": "__main__"}, self.module.scope)  # it is run, and not imported
         self.frame = Frame(scope, code, EvaluationContext("root", code, body=tree.body))
         try:
             self.suite(tree.body)
             for node in _uncalled(tree):
                 self._enter(node, scope, code)
+            for apart in _apart(tree):
+                self._enter_apart(apart, scope, code)
         except Abandon:
             self.lost = True
         except RecursionError:
@@ -94,6 +98,22 @@ class ScriptElaborator(Elaborator):
             self.suite(node.body)
         finally:
             self.frame = outer
+
+    def _enter_apart(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, code: Embedded) -> None:
+        """Follow a method, or another function of which nobody can tell when it is called: the streams that it makes.
+
+        Of its arguments, and of streams from outside, nothing is known in it.
+        """
+        arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
+        names: dict[str, Value] = {name: UNKNOWN for name, value in scope.names.items() if holds_stream(value)}
+        names |= {argument.arg: UNKNOWN for argument in arguments if argument is not None}
+        before, outer = len(self.graph.inputs), self.frame
+        self.frame = Frame(Scope(names, scope), code, EvaluationContext("root", code, body=node.body))
+        try:
+            self.suite(node.body)
+        finally:
+            self.frame = outer
+        self.lost = self.lost or len(self.graph.inputs) > before  # how often it runs, if it does
 
     def report(
         self,
@@ -127,6 +147,11 @@ class ScriptElaborator(Elaborator):
                         names[bound] = self.module.scope.names.get(bound, UNKNOWN)
             case ast.Assert():
                 self.evaluate(statement.test)
+            case ast.Match(cases=[first, *others]):
+                self.evaluate(statement.subject)
+                names |= dict.fromkeys(bound_names(ast.Match(statement.subject, [_without_body(first)])), UNKNOWN)
+                rest = ast.copy_location(ast.Match(ast.Constant(None), others), statement)
+                self._both(first.body, [rest] if others else [])
             case _:
                 for node in ast.walk(statement):
                     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -293,6 +318,23 @@ def _uncalled(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name not in named and not node.decorator_list:
             yield node
+
+
+def _apart(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield methods of the classes of a script that are no element functions, and asynchronous functions."""
+    for statement in tree.body:
+        if isinstance(statement, ast.AsyncFunctionDef):
+            yield statement
+        elif isinstance(statement, ast.ClassDef) and not any(map(_names_fn, statement.bases)):
+            yield from (node for node in statement.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _names_fn(base: ast.expr) -> bool:
+    return ast.unparse(base).rpartition(".")[2] == "Fn"
+
+
+def _without_body(case: ast.match_case) -> ast.match_case:
+    return ast.match_case(case.pattern, case.guard, [])
 
 
 def _is_fn(value: Value) -> bool:

@@ -276,6 +276,15 @@ def _read_shape(shape: Iterable[Any], where: str) -> Shape:
         raise StepError("STEP222", text) from error
 
 
+class BoundSizes(dict[Any, int]):
+    """The sizes of a stream that an operator made, by names, and by symbols that are written so (sympy's, say)."""
+
+    def __missing__(self, key: object) -> int:
+        if not isinstance(key, str) and str(key) in self:
+            return self[str(key)]
+        raise KeyError(key)
+
+
 def size_values(ctx: Mapping[Any, int]) -> dict[str, int]:
     """Return ``ctx`` with names instead of symbols.
 
