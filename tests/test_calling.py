@@ -381,6 +381,13 @@ def test_a_depth_goes_wherever_a_program_goes_and_changes_nothing_else(operator:
     assert run(calls[0]) == run(calls[1])
 
 
+def test_a_hint_begins_small_but_for_abbreviations() -> None:
+    hints = {
+        name: Param(name, ParamKind.SIZE, doc).hint for name, doc in (("n", "How often."), ("bw", "FLOPs per cycle."))
+    }
+    assert hints == {"n": "how often", "bw": "FLOPs per cycle"}
+
+
 @pytest.mark.parametrize("depth", ["0", "-1", "2**31 + 1", "M - M", "10**30 * 3"])
 def test_a_depth_is_a_size(depth: str) -> None:
     for operator in OPERATORS:

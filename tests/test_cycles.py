@@ -404,6 +404,11 @@ def test_what_is_too_much_to_time_says_what_helps(monkeypatch: pytest.MonkeyPatc
         patch.setattr(timing_of_programs, "MOST_SLOTS", 10)
         with pytest.raises(NotTimed, match="tokens together"):
             time_program(checked, deep)
+    fast = replace(chip, memory=replace(chip.memory, dispatch=4097))
+    with pytest.raises(
+        NotTimed, match="dispatches 4,097 bursts a cycle, and 4,096 can be followed; give a smaller disp"
+    ):
+        time_program(checked, fast)
     slow = replace(chip, memory=replace(chip.memory, startup=1 << 54))
     with pytest.raises(NotTimed, match="cycles: give smaller sizes"):
         time_program(checked, slow)

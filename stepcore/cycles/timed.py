@@ -146,7 +146,7 @@ def time_program(
     try:
         program, timing = _run(checked, chip, engine, budget, recorder, routes)
     except TooLong as error:
-        raise NotTimed(f"it takes too long to time: {error}; give smaller sizes") from error
+        raise NotTimed(f"it takes too long to time: {error}; {error.way_out}") from error
     except OverflowError as error:
         raise _too_many_cycles() from error
     if timing.cycles > MOST_CYCLES:

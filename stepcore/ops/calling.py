@@ -132,7 +132,8 @@ class Param(Record):
     @property
     def hint(self) -> str:
         """The documentation as the end of a message."""
-        return self.doc[:1].lower() + self.doc[1:].rstrip(".")
+        first, rest = self.doc[:1], self.doc[1:].rstrip(".")
+        return first + rest if rest[:1].isupper() else first.lower() + rest  # FLOPs stay what they are
 
 
 # -- structures of streams -----------------------------------------------------------------------------------

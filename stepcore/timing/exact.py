@@ -96,7 +96,11 @@ def run(
 
 
 class TooLong(Exception):
-    """A run needs more steps than were allowed, or more memory for tokens in flight."""
+    """A run needs more steps than were allowed, or more memory for tokens in flight; ``way_out`` is what to change."""
+
+    def __init__(self, reason: str, way_out: str = "give smaller sizes") -> None:
+        super().__init__(reason)
+        self.way_out = way_out
 
 
 @dataclass(slots=True)
@@ -112,7 +116,8 @@ class _Run:
     def __post_init__(self) -> None:
         fastest = max(self.network.hardware.memory.dispatch, *self.network.dispatch.values(), 0)
         if fastest > MAX_DISPATCH:
-            raise TooLong(f"a port dispatches {fastest:,} bursts a cycle, and {MAX_DISPATCH:,} can be followed")
+            told = f"a port dispatches {fastest:,} bursts a cycle, and {MAX_DISPATCH:,} can be followed"
+            raise TooLong(told, "give a smaller dispatch")
         traffic = self.network.traffic()
         slots = self.network.slots(traffic)
         if slots > MAX_SLOTS:
