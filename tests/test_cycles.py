@@ -119,6 +119,8 @@ def test_a_script_is_timed_as_one_program(tmp_path: Path, capsys: pytest.Capture
     assert "Promote (line 5)" in shown
     assert command.run([f"{script}::script"], command.TimeOptions(dims={"M": 3})) == 2
     assert "--dims has no effect on a script" in capsys.readouterr().err
+    assert command.run([f"{script}::sums"], command.TimeOptions()) == 2
+    assert "there is no program sums in this file; there are script" in capsys.readouterr().err
     assert command.run([str(script)], command.TimeOptions(compare=("default", "paper"))) == 0
     assert "script on paper" in capsys.readouterr().out
 

@@ -201,12 +201,13 @@ class _Session:
         file, config = read_target(target, self.configs)
         chosen = [self.chips.chip(config, hw) for hw in chips]
         result = check_text(file.text, str(target.path), affine=config.affine)
-        programs = [program for program in _programs_of(result) if target.program in (None, program.name)]
+        there = _programs_of(result)
+        programs = [program for program in there if target.program in (None, program.name)]
         composed = [each for each in result.compositions if target.program in (None, each.name)]
         if not programs and not composed:
-            if result.script is not None:
+            if result.script is not None and not there:
                 raise Unusable(target.path, UNFOLLOWED, "STEP907")
-            names = [*(each.name for each in result.programs), *(each.name for each in result.compositions)]
+            names = [each.name for each in (*there, *result.compositions)]
             raise no_program(target.path, target.program, names)
         for program in programs:
             sized = self._at_dims(target, result, program, config)
