@@ -103,6 +103,17 @@ def test_comments_silence_a_finding_and_checking_does_not_call_them_needless(pat
     assert not [item for item in check_text(silenced, path.name).diagnostics if item.code == "STEP909"]
 
 
+@pytest.mark.parametrize("name", ["norm_layer_scalars", "norm_rms_scalars"])
+def test_what_cures_a_stop_leaves_no_warning_of_one(name: str) -> None:
+    """The depth is a size of the program: a number would do for its own sizes only, and STEP501 would say so."""
+    path = FOLDER.parents[2] / "benchmarks" / "tasks" / f"{name}.step.yaml"
+    (stop,), source = found_in(path.read_text(encoding="utf-8"), path.name)
+    assert stop.fix is not None
+    assert stop.fix.title.startswith("Write depth=D: ")
+    mended = check_text(apply_edits(source.text, list(stop.fix.edits)), path.name)
+    assert [item.code for item in mended.diagnostics] == []
+
+
 def test_trials_of_depths_are_bounded_and_may_be_left_out() -> None:
     timed, result = timed_of(*_text("STEP503_a_sum_beside_six_elements.step.yaml"))
     assert findings(timed, result, steps=0) == []

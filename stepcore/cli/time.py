@@ -207,7 +207,7 @@ class _Session:
         if not programs and not composed:
             if result.script is not None and not there:
                 raise Unusable(target.path, UNFOLLOWED, "STEP907")
-            names = [each.name for each in (*there, *result.compositions)]
+            names = [*(each.name for each in there), *(each.name for each in result.compositions)]
             raise no_program(target.path, target.program, names)
         for program in programs:
             sized = self._at_dims(target, result, program, config)

@@ -39,7 +39,8 @@ def findings(timed: Timed, result: CheckResult, steps: int = _STEPS) -> list[Dia
     deeper FIFOs take at most ``steps`` steps of units; 0 leaves them out.
     """
     source = result.program_source
-    finder = _Finder(timed, source)
+    warned = {each.span: each.fix for each in result.diagnostics if each.code == "STEP501" and each.fix is not None}
+    finder = _Finder(timed, source, warned)
     found = [*finder.stop(), *finder.deeper(steps), *finder.memory(), *finder.costs(), *finder.sizes()]
     if "stepsmith:" in source.text and found:
         found = unsuppressed(source, found, covered(result))
@@ -47,8 +48,10 @@ def findings(timed: Timed, result: CheckResult, steps: int = _STEPS) -> list[Dia
 
 
 class _Finder:
-    def __init__(self, timed: Timed, source: SourceFile) -> None:
-        self.timed, self.source = timed, source
+    """What is found in one program; ``warned`` are the fixes of STEP501 in its file, by the streams that wait."""
+
+    def __init__(self, timed: Timed, source: SourceFile, warned: Mapping[Span, Fix]) -> None:
+        self.timed, self.source, self.warned = timed, source, warned
         self.network = timed.program.network
 
     # A stop -------------------------------------------------------------------------------------------------------
@@ -63,7 +66,7 @@ class _Finder:
         fix = None
         if timed.cure:
             lines.append(f"{self._depths(timed.cure)} {'cures' if len(timed.cure) == 1 else 'cure'} it")
-            fix = self._fix(timed.cure, 0)
+            fix = self._for_all_sizes(timed.cure) or self._fix(timed.cure, 0)
         elif timed.cure is None:
             lines.append("which depth of a FIFO cures it would take too long to find; smaller sizes tell")
         else:
@@ -177,6 +180,19 @@ class _Finder:
         return None if producer is None else self.timed.graph.nodes[producer]
 
     # Fixes --------------------------------------------------------------------------------------------------------
+
+    def _for_all_sizes(self, depths: Mapping[int, int]) -> Fix | None:
+        """Return what STEP501 offers for the same FIFOs, if the program runs with it: depths as its sizes have them."""
+        streams, programs = self.timed.graph.streams, self.timed.program.streams
+        spans = [streams[programs[channel]].span for channel in sorted(depths) if channel in programs]
+        fixes = [fix for span in dict.fromkeys(spans) if (fix := self.warned.get(span)) is not None]
+        edits = sorted({edit for fix in fixes for edit in fix.edits}, key=lambda edit: edit.span.start)
+        if len(spans) < len(depths) or len(fixes) < len(set(spans)):
+            return None
+        if not self._holds(apply_edits(self.source.text, edits), 0):
+            return None
+        first, *others = (fix.title for fix in fixes)
+        return Fix("; ".join([first, *(title[0].lower() + title[1:] for title in others)]), tuple(edits))
 
     def _fix(self, depths: Mapping[int, int], saved: int) -> Fix | None:
         """Return what sets the depths of channels, if the program runs with it and takes ``saved`` cycles less."""
