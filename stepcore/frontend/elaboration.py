@@ -83,6 +83,7 @@ class Elaboration(ABC):
         "dialect",
         "element_functions",
         "frame",
+        "gaps",
         "graph",
         "hidden",
         "homes",
