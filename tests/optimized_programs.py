@@ -10,12 +10,14 @@ from torch import Tensor
 
 from programs import generate, impl_text, task_text
 from programs.generation2 import generation2_task
+from programs.online import online_module
 from programs.running import PATH
 from programs.tiled import tiled_task
 from stepagents.optimize.candidates import STEPS, FasterText, Goal, OptimizeTarget
 from stepagents.optimize.record import SearchRecord
 from stepagents.optimize.search import Search, SearchLimits, Unimprovable
 from stepcore.check import Checked, check_text
+from stepcore.conversion.to_task import python_to_task
 from stepcore.cycles.timed import time_program
 from stepcore.findings.errors import SimError
 from stepcore.rewrites import RewriteSubject, subject_of
@@ -28,16 +30,20 @@ _SEEDS: Final = (7, 20_011)
 
 
 def optimizable_task(seed: int) -> str:
-    """Return a random task: of generation 1, over tiles, or of all operators of generation 2."""
+    """Return a random task: of generation 1, over tiles, of all operators of generation 2, or of rows folded twice."""
     rng = Random(seed)
-    match seed % 3:
+    match seed % 4:
         case 0:
             program = generate(rng, 8)
             return task_text(program, impl_text(program))
         case 1:
             return tiled_task(rng)
-        case _:
+        case 2:
             return generation2_task(seed)
+        case _:
+            module = check_text(online_module(rng).text, "rows.py", with_fixes=False).module
+            assert module is not None
+            return python_to_task(module, module.programs[0])
 
 
 def assert_optimized(seed: int) -> int:

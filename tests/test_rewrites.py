@@ -369,6 +369,75 @@ def test_random_maps_compute_the_same_in_two_units() -> None:
     assert tried == in_tasks > 20
 
 
+def cut_module(rng: Random) -> tuple[str, set[tuple[str, int, int]]]:
+    """A Python file with a product in tiles, and the sizes that may be others: name, what it is, the next ones."""
+    rows, inner = rng.choice((2, 3, 4, 6)), rng.choice((5, 10, 15))
+    m, k = rows * rng.choice((2, 3, 5)), inner * rng.choice((1, 2, 3, 4))
+    names = {rows: rng.choice(("", "R")), inner: rng.choice(("", "C"))}
+    r, c = (names[value] or str(value) for value in (rows, inner))
+    trap = rng.choice(("", "", "", "", "count", "factor", "reference", "named"))
+    count = str(k // inner) if trap == "count" else f"K // {c}"
+    lines = ["from typing import Annotated", "", "import torch", "", "import stepcore as step"]
+    lines += ["from stepcore.dims import K, M", ""]
+    lines += [f"{name} = {value}" for value, name in names.items() if name]
+    lines += [f"OTHER = {rows}"] * (trap == "named")
+    lines += [
+        f'A, B, Y = step.Tile("fp32", [{r}, {c}]), step.Tile("fp32", [{c}, 7]), step.Tile("fp32", [{r}, 7])',
+        "",
+        "",
+    ]
+    lines += ["@step.fn(input=(A, B), output=Y, init=[0])", "def product(state, input):"]
+    lines += [f"    return [state[0] + input[0] @ input[1] * {rows} / {inner}]", "", ""]
+    lines += ["def reference(a, b):", "    extra = " + (f"torch.arange({r})" if trap == "reference" else "0")]
+    lines += [f"    return ((a @ b) + extra.sum()).reshape(-1, {r}, 7)", "", ""]
+    data = '{"a": "torch.randn", "b": "torch.randn"}'
+    parameters = "a: Annotated[step.Param, step.f32, (K, M)], b: Annotated[step.Param, step.f32, (7, K)]"
+    lines += [f"@step.program(reference=reference, dims={{M: {m}, K: {k}}}, data={data})"]
+    lines += [f"def multiply(*, {parameters}) -> Annotated[step.Stream, Y, (M // {r},)]:"]
+    lines += [f"    n = M // {r}" + (f" + 0 * {rows}" if trap == "factor" else "")]
+    load = "step.LinearOffChipLoad(tensor={}, tile=[{}], shape=[{}, n], stride=[1, {}]).apply()"
+    lines += [f"    rows = {load.format('a', f'{r}, {c}', count, f'K // {c}')}"]
+    lines += [f"    columns = {load.format('b', f'{c}, 7', count, '0')}"]
+    lines += ["    return step.Accum(fn=product, b=1).apply((rows, columns))", ""]
+    free = {*names} if trap != "count" or count == "1" else set()
+    if trap in ("factor", "reference", "named"):
+        free -= {rows} if trap == "reference" or not names[rows] else set()
+    wanted = {
+        (names[value], value, other)
+        for value, whole in ((rows, m), (inner, k)) if value in free
+        for other in _next_sizes(value, whole)
+    }  # fmt: skip
+    return "\n".join(lines), wanted
+
+
+def _next_sizes(value: int, whole: int) -> list[int]:
+    """The least divisor that is twice as large or more, and the largest that is half as large or less."""
+    sizes = [each for each in range(1, whole + 1) if whole % each == 0]
+    return [*[each for each in sizes if each >= 2 * value][:1], *[each for each in sizes if 2 * each <= value][-1:]]
+
+
+def test_random_tiles_compute_the_same_in_other_sizes() -> None:
+    kinds = dict.fromkeys(("a name", "a number", "odd"), 0)
+    for seed in range(count(80)):
+        text, wanted = cut_module(Random(seed))
+        old = subject(text)
+        values = [part.reshape(-1) for stream in oracle_values(text) for part in dense(stream)]
+        found = set()
+        for site in TileSizes().sites(old):
+            (name, size), _how = site.params
+            new = applied(old, site)
+            assert new is not None, f"{site.sentence}\n{text}"
+            by_name = not name.isdecimal()
+            before = int(re.search(rf"{name} = (\d+)", text)[1]) if by_name else int(name)  # type: ignore[index]
+            found.add((name if by_name else "", before, int(size)))
+            made = [part.reshape(-1) for stream in oracle_values(new.text) for part in dense(stream)]
+            torch.testing.assert_close(made, values, rtol=1e-9, atol=1e-9)
+            kinds["a name" if by_name else "a number"] += 1
+            kinds["odd"] += int(size) not in (2 * before, before // 2)
+        assert found == wanted, text
+    assert min(kinds.values()) > 8, kinds
+
+
 BODIES = [
     ("input", ["return [input[0] * 2.0]"]),
     ("x", ["value = x[0] + 1.0", "return [value * value]"]),

@@ -19,7 +19,7 @@ from stepcore.ops.base import BW, Operator
 from stepcore.records import Record
 from stepcore.rewrites.bandwidths import STEP, compute_used
 from stepcore.rewrites.subject import RewriteSite, RewriteSubject
-from stepcore.rewrites.tile_sizes import named_numbers
+from stepcore.rewrites.written_sizes import named_numbers
 from stepcore.text.span import Span
 from stepcore.text.wording import counted
 

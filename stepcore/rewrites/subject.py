@@ -18,7 +18,9 @@ from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.jobdata.choices import AffineRule
 from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall, written_call
+from stepcore.sizes.dim import product
 from stepcore.text.span import Embedded, Span
+from stepcore.types import StreamType, tensor_shapes
 
 HOW: Final = "how"
 
@@ -179,6 +181,14 @@ def _fits(before: ProgramSpec, after: ProgramSpec, *, retiles: bool) -> bool:
     pairs = zip(before.outputs or (), after.outputs or (), strict=True)
     return all(
         (one.name, one.layout, one.memory) == (other.name, other.layout, other.memory)
-        and (retiles or one.type == other.type)
+        and (one.type == other.type or (retiles and _holds_as_many(one.type, other.type, before.bindings())))
         for one, other in pairs
     )
+
+
+def _holds_as_many(one: StreamType, other: StreamType, sizes: Mapping[str, int]) -> bool:
+    """Whether streams of two types hold equally many numbers, as far as anybody knows before a run."""
+    if one.is_open or other.is_open:
+        return True
+    counts = [[product(shape).bind(sizes) for shape in tensor_shapes(each)] for each in (one, other)]
+    return counts[0] == counts[1]

@@ -1,126 +1,100 @@
-"""Other tile sizes: where a file binds the size of its tiles to a name, another number is the whole rewrite.
+"""Other tile sizes: where a file binds the size of its tiles to a name, or writes it as a number wherever it stands.
 
 Side condition: data, parameters and results stay the same numbers. What is drawn is compared
-(:func:`stepcore.rewrites.applied`); the reference may read such a name only in the `reshape` or `view` that it returns,
-which gives the same numbers in the same order whatever the sizes are.
+(:func:`stepcore.rewrites.applied`); the reference may read such a name, or hold such a number, only in the `reshape` or
+`view` that it returns, which gives the same numbers in the same order whatever the sizes are. Of a number that has no
+name it must be plain what it counts (:mod:`stepcore.rewrites.written_sizes`). Sizes double and halve; where a tensor
+cannot be cut into such tiles, the next size is taken that all tensors can be cut into.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from contextlib import suppress
+from math import gcd, isqrt
 from typing import Final
 
-from stepcore.check.rewriting import inner_span
 from stepcore.findings.diagnostics import Edit
+from stepcore.graph.typed import TypedNode
+from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
+from stepcore.ops.random_off_chip_load import RandomOffChipLoad
 from stepcore.records import Record
-from stepcore.rewrites.statements import functions_of
 from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
-from stepcore.text.span import Embedded, Span
+from stepcore.rewrites.written_sizes import WrittenSize, written_sizes
+from stepcore.sizes.dim import Dim, DimError
+from stepcore.types import element_sizes
 
 _LARGEST: Final = 1 << 20
-_PLACES: Final = ("rows", "columns")
 
 
 class TileSizes(Record):
-    """Double or halve a number that a Python file names and uses as a size of tiles."""
+    """Double or halve a number that a Python file uses as a size of tiles."""
 
     name: str = "tile-sizes"
-    summary: str = "tiles of other sizes, where the file names them"
+    summary: str = "tiles of other sizes"
     timed: bool = False
 
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
-        """Yield the double and the half of each named size."""
+        """Yield the next larger and the next smaller size for each one."""
         code, tree = subject.code, subject.tree
         if subject.result.module is None or code is None or tree is None:
             return
-        used = _uses(tree)
-        for name, value, span in named_numbers(tree, code):
-            if name in used and not _changes_reference(tree, name, subject.checked.spec.reference):
-                for other in (2 * value, value // 2):
-                    if 0 < other <= _LARGEST and other != value and (other * 2 == value or other == 2 * value):
-                        sentence = f"{used[name]} in tiles of {other} ({name} was {value})"
-                        how = f"{used[name]} {'doubled' if other > value else 'halved'}"
-                        params = ((name, str(other)), (HOW, how))
-                        yield RewriteSite(self.name, sentence, (Edit(span, str(other)),), params, retiles=True)
+        given = {each for port in subject.checked.spec.inputs for each in element_sizes(port.type.element)}
+        for size in written_sizes(tree, code, subject.name, subject.checked.spec.reference):
+            if not size.name and Dim.of(size.value) in given:
+                continue  # the type of an input
+            for other in _others(size.value, _cut(subject, size)):
+                before = f"{size.name} was {size.value}" if size.name else f"{size.value} before"
+                sentence = f"{size.used} in tiles of {other} ({before})"
+                how = f"{size.used} {_change(size.value, other)}"
+                params = ((size.name or str(size.value), str(other)), (HOW, how))
+                edits = tuple(Edit(place, str(other)) for place in size.places)
+                yield RewriteSite(self.name, sentence, edits, params, retiles=True)
 
 
-def named_numbers(tree: ast.Module, code: Embedded) -> Iterator[tuple[str, int, Span]]:
-    """Yield names that the file binds once, to a positive number that is written out: value and place."""
-    found: dict[str, list[tuple[int, Span] | None]] = {}
-    for node in tree.body:
-        for target, value in _bindings(node):
-            number = value.value if isinstance(value, ast.Constant) and type(value.value) is int else 0
-            place = (number, inner_span(code, value)) if number > 0 and value is not None else None
-            found.setdefault(target, []).append(place)
-    for name, places in found.items():
-        if len(places) == 1 and places[0] is not None:
-            yield name, *places[0]
+def _change(value: int, other: int) -> str:
+    if other in (2 * value, value // 2):
+        return "doubled" if other > value else "halved"
+    return "grown" if other > value else "shrunk"
 
 
-def _bindings(node: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            yield name, value
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
-            for target, value in zip(names, values, strict=True):
-                if isinstance(target, ast.Name):
-                    yield target.id, value
-        case _:
-            for part in ast.walk(node):
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                    yield part.id, None
+def _others(value: int, whole: int) -> Iterator[int]:
+    """Yield the sizes to try in place of one; ``whole`` is a multiple of all that fit, 0 where nobody knows."""
+    if not whole:
+        larger, smaller = 2 * value, value // 2 if value % 2 == 0 else 0
+    else:
+        low = [each for each in range(1, isqrt(whole) + 1) if whole % each == 0]
+        sizes = {*low, *(whole // each for each in low)}
+        larger = min((each for each in sizes if each >= 2 * value), default=0)
+        smaller = max((each for each in sizes if each <= value // 2), default=0)
+    for other in (larger, smaller):
+        if 0 < other <= _LARGEST:
+            yield other
 
 
-def _uses(tree: ast.Module) -> dict[str, str]:
-    """Return the names that stand for sizes of tiles, and of what: rows, columns or both."""
-    places: dict[str, set[int]] = {}
-    for node in ast.walk(tree):
-        for tile in _tiles(node):
-            for place, size in enumerate(tile.elts):
-                if isinstance(size, ast.Name):
-                    places.setdefault(size.id, set()).add(place)
-    return {
-        name: " and ".join(_PLACES[place] for place in sorted(found) if place < 2) for name, found in places.items()
-    }
+def _cut(subject: RewriteSubject, size: WrittenSize) -> int:
+    """Return the greatest number that divides all that is cut into tiles of a size; 0 where nobody knows."""
+    whole = 0
+    for node in subject.graph.nodes:
+        for extent in _extents(subject, node, size):
+            whole = gcd(whole, extent)
+    return whole
 
 
-def _tiles(node: ast.AST) -> Iterator[ast.List | ast.Tuple]:
-    if not isinstance(node, ast.Call):
+def _extents(subject: RewriteSubject, node: TypedNode, size: WrittenSize) -> Iterator[int]:
+    """Yield the rows or columns of a tensor that a load cuts into tiles of a size."""
+    call = subject.call(node) if isinstance(node.op, LinearOffChipLoad | RandomOffChipLoad) else None
+    if call is None or not isinstance(node.op, LinearOffChipLoad | RandomOffChipLoad):
         return
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    given = [keyword.value for keyword in node.keywords if keyword.arg == "tile"]
-    for value in [*given, *(node.args if name == "Tile" else [])]:
-        if isinstance(value, ast.List | ast.Tuple):
-            yield value
-
-
-def _changes_reference(tree: ast.Module, name: str, reference: str | None) -> bool:
-    """Whether the numbers that a reference gives, or their order, may follow ``name``."""
-    functions = functions_of(tree)
-    values = {target: value for node in tree.body for target, value in _bindings(node)}
-    if reference is None or reference not in functions:
-        return reference is not None
-    returned = _last_reshape(functions[reference])
-    inside = {id(part) for call in returned for argument in call.args for part in ast.walk(argument)}
-    seen: set[str] = set()
-    todo: list[ast.AST] = [functions[reference]]
-    while todo:
-        for part in ast.walk(todo.pop()):
-            if not isinstance(part, ast.Name) or id(part) in inside or part.id in seen:
-                continue
-            if part.id == name:
-                return True
-            seen.add(part.id)
-            todo += [each for each in (functions.get(part.id), values.get(part.id)) if each is not None]
-    return False
-
-
-def _last_reshape(function: ast.FunctionDef) -> list[ast.Call]:
-    """Return the calls of `reshape` and `view` whose result a function returns as it is."""
-    found = []
-    for node in ast.walk(function):
-        match node:
-            case ast.Return(value=ast.Call(func=ast.Attribute(attr="reshape" | "view")) as call):
-                found.append(call)
-    return found
+    match call.syntax.get("tile"):
+        case ast.List(elts=[rows, columns]) | ast.Tuple(elts=[rows, columns]):
+            pass
+        case _:
+            return
+    bound = subject.checked.spec.bindings()
+    with suppress(DimError):
+        inner, outer, *_ = (extent.bind(bound) for extent in node.op.memory.sizes)
+        for written, extent in ((rows, outer), (columns, inner)):
+            if size.is_written_as(written):
+                yield extent
