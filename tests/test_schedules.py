@@ -206,8 +206,8 @@ def peaks(x):  # stepsmith: x[B, K, M, N]
     return x.amax((2, 3))
 
 
-def pooled(x, w):  # stepsmith: x[B, K, M, N], w[2*K, K, 3, 3]
-    return F.max_pool2d(F.conv2d(x, w, padding=1), 2)
+def sorted_planes(x, w):  # stepsmith: x[B, K, M, N], w[2*K, K, 3, 3]
+    return torch.sort(F.conv2d(x, w, padding=1)).values
 """
 FAMILIES = (
     "product", "linear", "batched", "swiglu", "attention", "causal", "heads",
@@ -302,14 +302,14 @@ def test_the_file_is_for_reading(source: Path) -> None:
 
 
 def test_what_has_no_tiles_is_told_with_the_way_out(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("sorted_rows", "one_number", "pooled")
+    names = ("sorted_rows", "one_number", "sorted_planes")
     code = run_functions([f"{source}::{name}" for name in names], FunctionOptions(emit="tiled", dims={}))
     shown = capsys.readouterr().out
     assert code == 1
     line = SOURCE.splitlines().index("    return torch.sort(x * 2, -1).values") + 1
     assert f"functions.py:{line}: getitem: a result of sort has no form over tiles yet; --emit scalar writes" in shown
     assert "its result is one number, and no total of a tensor" in shown
-    assert "max_pool2d_with_indices beside a convolution has no form over tiles yet" in shown
+    assert "sort beside a convolution has no form over tiles yet" in shown
 
 
 def test_tiles_come_first_and_what_has_none_says_why(source: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ smallest that the schedule holds for, and in slices: one size as it was asked fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -17,6 +17,7 @@ from stepagents.schedules.programs import Tiled
 from stepagents.torchfn.delivery.program import commented, own_reference
 from stepagents.torchfn.proof import Proof, proof
 from stepcore.conversion.to_python import spec_to_python
+from stepcore.graph.ir import Port
 from stepcore.records import Record
 
 if TYPE_CHECKING:
@@ -87,12 +88,17 @@ def _is_little(program: Tiled, sizes: Mapping[str, int]) -> bool:
 
 def _drawn_within(program: Tiled, sizes: Mapping[str, int]) -> Tiled:
     """Return the program with whole numbers drawn within its sizes: at small ones all would be at the most else."""
-    inputs = [
-        replace(port, maximum=min(port.maximum or most.bind(sizes), most.bind(sizes)))
-        for port in program.spec.inputs
-        if (most := program.bounded.get(port.name)) is not None
-    ]
-    return replace(program, spec=replace(program.spec, inputs=tuple(inputs)))
+    spec = program.spec
+    inputs, parameters = (_within(ports, program, sizes) for ports in (spec.inputs, spec.parameters))
+    return replace(program, spec=replace(spec, inputs=inputs, parameters=parameters))
+
+
+def _within(ports: Sequence[Port], program: Tiled, sizes: Mapping[str, int]) -> tuple[Port, ...]:
+    most = {name: size.bind(sizes) for name, size in program.bounded.items()}
+    return tuple(
+        replace(port, maximum=min(port.maximum or most[port.name], most[port.name])) if port.name in most else port
+        for port in ports
+    )
 
 
 def _holds(program: Tiled, sizes: Mapping[str, int]) -> bool:

@@ -79,5 +79,5 @@ def unit_of(
 ) -> UnitCost:
     """Return what units cost that read ``read`` from memory in each call, and write ``written`` to it."""
     reads = tuple(writer.bytes_of(part) for part in read if not part.is_position)
-    writes = 4 * writer.elements(written) if written is not None else 0
+    writes = writer.bytes_of(written) if written is not None else 0
     return UnitCost(lane_count(lanes), writer.rounds_of(loops), body.flops, reads, writes)

@@ -35,6 +35,7 @@ class LabelNames(Record):
 LABELS: Final = {
     "b": LabelNames("b", index="i"), "r": LabelNames("m", "TM", "i"), "c": LabelNames("n", "TN", "j"),
     "k": LabelNames("k", "TK"), "f": LabelNames("f", "TF", "h"), "t": LabelNames("t", "TT"),
+    **{f"d{place}": LabelNames(f"n{place}", f"T{place}", index) for place, index in enumerate("ijhg")},
 }  # fmt: skip
 
 

@@ -77,7 +77,10 @@ def tiled(
     impl = writer.text(writer.costs.dispatch(chip))
     spec = program_spec(traced, impl, writer.fns, (memory, result), bound, views=writer.views)
     divisors, kept = dict(writer.divisors), _estimated(writer)
-    return Tiled(spec, impl, writer.costs, schedule, divisors, kept, least=writer.least, views=writer.views)
+    return Tiled(
+        spec, impl, writer.costs, schedule, divisors, kept,
+        least=writer.least, bounded=writer.bounded, views=writer.views,
+    )  # fmt: skip
 
 
 def program_spec(
@@ -100,7 +103,7 @@ def program_spec(
     seen = {name: view.dims for name, view in (views or {}).items()}
     ports = [_port(item, seen.get(item.name, item.dims)) for item in traced.inputs if item.name in read]
     memory, dims = result
-    out = _memory_type(dims)
+    out = _memory_type(dims, traced.outputs[0].dtype)
     symbols = tuple(dict.fromkeys((*PREDECLARED_SYMBOLS, *bound)))
     named = {symbol for port in (*inputs, *ports) for size in port.type.shape for symbol in size.symbols()}
     named |= {symbol for size in dims for symbol in size.symbols()}

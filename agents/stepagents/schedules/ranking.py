@@ -109,7 +109,11 @@ class Ranking(Generic[_P]):
         for item in items:
             if fitting == most:
                 break
-            kept = item.program.metrics.on_chip.value
+            try:
+                kept = item.program.metrics.on_chip.value
+            except NoSchedule as error:  # it is refused
+                self.problems.append(str(error))
+                continue
             if kept is not None and kept > self.capacity:
                 self._note_too_large(kept)
                 continue

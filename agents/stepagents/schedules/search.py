@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
+from stepagents.schedules.arrays.form import ArraysForm
 from stepagents.schedules.chains import ChainForm
 from stepagents.schedules.convolution import WindowsForm
 from stepagents.schedules.costs import CAPACITY
@@ -18,7 +19,7 @@ from stepagents.schedules.naming import file_names
 from stepagents.schedules.parts import NoSchedule, runs_of, shape_of
 from stepagents.schedules.products import ProductForm
 from stepagents.schedules.programs import Tiled, tiled
-from stepagents.schedules.ranking import Ranking
+from stepagents.schedules.ranking import Ranking, TimedPoint
 from stepagents.schedules.rows import RowsForm
 from stepagents.schedules.scans import ScanForm
 from stepagents.schedules.space import TILE_NAMES, Schedule, ScheduleForm, SizedFunction
@@ -37,10 +38,11 @@ _EXACT: Final = 2
 _NO_TILES: Final = "no tiles fit the function's sizes"
 _TRIED: Final[tuple[ScheduleForm, ...]] = (  # in this order
     TotalsForm(), ScanForm(), WindowsForm(), ProductForm(), ChainForm(), GatheredForm(), CutForm(), RowsForm(),
+    ArraysForm(),
 )  # fmt: skip
 FORMS: Final = {form.name: form for form in _TRIED}
 _LOCALS: Final = frozenset(
-    ("tile", "place", "here", "total", "input", "state", "i", "j", "h", "Annotated", "range", "tuple")
+    ("tile", "place", "here", "total", "input", "state", "i", "j", "h", "g", "Annotated", "range", "tuple")
 )
 
 
@@ -79,15 +81,10 @@ def schedules(
         lambda _point, program: program.costs.cycles(options.chip),
     )  # fmt: skip
     try:
-        ranked = ranking.ranked(_points(sized(False)))
-        if not ranked and (points := _merged_points(sized)):
-            ranking.refused = NoSchedule(_NO_TILES)  # what keeps rows of all dimensions together says more
-            ranked = ranking.ranked(points)
+        ranked = _ranked(ranking, sized)
     except NoSchedule as error:
         return refused(found, error)
     found.tried = ranking.tried
-    if not ranked:
-        return refused(found, ranking.reason())
     tell(found.tried)
     fluid = ranking.timed(ranked, "fluid", _FLUID)
     exact = ranking.timed(fluid[:_EXACT], "exact")
@@ -100,14 +97,47 @@ def schedules(
     return found
 
 
+def _ranked(ranking: Ranking[Schedule], sized: Callable[[bool], SizedFunction]) -> list[TimedPoint[Schedule]]:
+    """Return the ranked points of the first forms that have any.
+
+    Raises:
+        NoSchedule: none has, which the forms over tiles explain.
+    """
+    try:
+        ranked = ranking.ranked(_points(sized(False)))
+        if not ranked and (points := _merged_points(sized)):
+            ranking.refused = NoSchedule(_NO_TILES)  # what keeps rows of all dimensions together says more
+            ranked = ranking.ranked(points)
+        reason = ranking.reason()
+    except NoSchedule as error:
+        ranked, reason = [], error
+    if not ranked:
+        try:
+            ranked = ranking.ranked(_points(sized(False), last=True))
+        except NoSchedule:
+            ranked = []  # what the others lack is nearer to what the user knows
+    if not ranked:
+        raise reason
+    return ranked
+
+
 def schedule_points(traced: TracedFunction) -> list[Schedule]:
-    """Return all points of the space of a function, those that cannot be written as well, those of merged rows last.
+    """Return the points of all forms over tiles, those that cannot be written as well, those of merged rows last.
 
     Raises:
         NoSchedule: the function has no schedules.
     """
     sized = _sized(traced)
     return [*_points(sized(False)), *_merged_points(sized)]
+
+
+def last_points(traced: TracedFunction) -> list[Schedule]:
+    """Return the points of those forms that are tried where no other has a program.
+
+    Raises:
+        NoSchedule: the function has none.
+    """
+    return [*_points(_sized(traced)(False), last=True)]
 
 
 def written_point(traced: TracedFunction, options: ScheduleOptions, point: Schedule) -> Tiled:
@@ -129,10 +159,13 @@ def refused(found: TiledLowering, error: NoSchedule, what: str = "") -> TiledLow
     return found
 
 
-def _points(function: SizedFunction) -> Iterator[Schedule]:
-    """Yield the schedules of all forms that take a function, those that do not fit as well."""
+def _points(function: SizedFunction, *, last: bool = False) -> Iterator[Schedule]:
+    """Yield the schedules of all forms that take a function, those that do not fit as well.
+
+    With ``last`` those of the forms that are tried where no other has a program.
+    """
     for form in FORMS.values():
-        if form.takes(function):
+        if form.last == last and form.takes(function):
             yield from form.points(function)
             if form.alone:
                 return

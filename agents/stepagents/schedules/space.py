@@ -30,6 +30,7 @@ MOST_LANES: Final = 64
 TALLEST: Final = 4096  # rows of a tile
 LEAST_LANES: Final = 16  # where the sizes allow for so many: below that units wait for their own port on chip
 DEPTHS: Final = (32, 128)  # of tiles of a contracted dimension that is cut
+_RESULTS: Final = ("fp32", "int64")
 TILE_NAMES: Final = {label: names.size for label, names in LABELS.items() if names.size}
 
 
@@ -79,8 +80,10 @@ class SizedFunction:
             raise NoSchedule(
                 f"a tensor that the function holds itself ({held.name}) cannot be read by tiles: pass it", self.node
             )
-        if output.dtype != "fp32":
-            raise NoSchedule(f"the result {output.node} is not of fp32, and tiles compute nothing else", self.node)
+        if output.dtype not in _RESULTS:
+            raise NoSchedule(
+                f"the result {output.node} is of {output.dtype}, and tiles have {' or '.join(_RESULTS)}", self.node
+            )
         anchor = next((item for item in traced.inputs if item.dims and item.dtype == "fp32"), None)
         if anchor is None:
             raise NoSchedule("the function has no tensor of fp32 that could be read in tiles", self.node)
@@ -141,10 +144,14 @@ def rows_of(dims: tuple[Dim, ...]) -> Dim:
 
 
 class ScheduleForm(ABC):
-    """One kind of loop nest. With ``alone`` no other form is tried for a function that it takes."""
+    """One kind of loop nest. With ``alone`` no other form is tried for a function that it takes.
+
+    One that is ``last`` is tried where no other has a program.
+    """
 
     name: ClassVar[str]
     alone: ClassVar[bool] = False
+    last: ClassVar[bool] = False
 
     @abstractmethod
     def takes(self, function: SizedFunction) -> bool:

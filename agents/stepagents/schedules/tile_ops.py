@@ -36,17 +36,18 @@ _POINTWISE: Final[dict[str, tuple[str, int]]] = {
 }  # fmt: skip
 ELEMENTWISE: Final = frozenset({*_POINTWISE, "gelu"})
 REDUCED: Final = {name: f"torch.{name}({{0}}, {{1}}, keepdim=True)" for name in ("sum", "mean", "amax", "amin", "prod")}
-_EXTREMES: Final = {"max": "amax", "min": "amin"}
+EXTREMES: Final = {"max": "amax", "min": "amin"}
 _ALONG: Final = {"cumsum": "torch.cumsum({0}, {1})", "flip": "torch.flip({0}, [{1}])"}
 _ACTIVATIONS: Final = {"elu": "1.0", "leaky_relu": "0.01"}  # and the parameter where none is written
-_CHANNELS: Final = frozenset({"_native_batch_norm_legit", "_native_batch_norm_legit_no_training"})
-_SOFTMAX: Final = {"_softmax": "torch.softmax", "_log_softmax": "torch.log_softmax"}
+CHANNELS: Final = frozenset({"_native_batch_norm_legit", "_native_batch_norm_legit_no_training"})
+SOFTMAX: Final = {"_softmax": "torch.softmax", "_log_softmax": "torch.log_softmax"}
 _CASTS: Final = {"fp32": "float", "int64": "long", "bool": "bool"}
-_FILLED: Final = frozenset({"scalar_tensor", "full"})
+FILLED: Final = frozenset({"scalar_tensor", "full"})
 _OF_TENSORS: Final = {  # and what is written where one of them is a number; empty: the other tensor, or nothing
     "maximum": "torch.clamp({0}, min={1})", "minimum": "torch.clamp({0}, max={1})",
     "logical_and": "", "logical_or": "", "bitwise_and": "", "bitwise_or": "",
 }  # fmt: skip
+POINTWISE: Final = ELEMENTWISE | {"clamp", *_ACTIVATIONS}
 
 
 def at_products(part: TilePart) -> bool:
@@ -83,29 +84,43 @@ def _aligned(part: TilePart, node: Node) -> Labels:
 def _operand(body: TileText, part: TilePart, place: int) -> str:
     given: Any = part.node.args[place]
     if isinstance(given, int | float):
-        return _number(part.node, (place,))
+        return number_text(part.node, (place,))
     if not hasattr(given, "op"):
         raise NoSchedule(f"{opname(part.node)} takes {given!r}", part.node)
-    if opname(given) in _FILLED:
-        return _number(given, (0 if opname(given) == "scalar_tensor" else 1,))
+    if opname(given) in FILLED:
+        return number_text(given, (0 if opname(given) == "scalar_tensor" else 1,))
     return body.argument(given, _aligned(part, given))
 
 
-def _number(node: Node, path: tuple[int]) -> str:
+def number_text(node: Node, path: tuple[int]) -> str:
     """Return a number of the function as text for a body, where infinity has no name of its own."""
     text = scalar_argument(node, path)
     return re.sub(r"^(-?)(inf|nan)$", r"\1torch.\2", text)
 
 
 def _pointwise(body: TileText, part: TilePart) -> str:
-    name = opname(part.node)
-    template, flops = pointwise(part.node)
-    texts = [_operand(body, part, place) for place in range(template.count("{"))]
+    text, flops = pointwise_text(part.node, lambda place: _operand(body, part, place))
     body.count(part, flops)
-    numbers = [place for place, each in enumerate(part.node.args[: len(texts)]) if not _is_tensor(each)]
+    return text
+
+
+def pointwise_text(node: Node, operand: Callable[[int], str]) -> tuple[str, int]:
+    """Return the text of an operation on single elements, and FLOPs for each; ``operand`` writes an argument.
+
+    Raises:
+        NoSchedule: it has further arguments.
+    """
+    name = opname(node)
+    if name == "clamp":
+        return _clamp(node, operand)
+    if name in _ACTIVATIONS:
+        return _activation(node, operand), 1
+    template, flops = pointwise(node)
+    texts = [operand(place) for place in range(template.count("{"))]
+    numbers = [place for place, each in enumerate(node.args[: len(texts)]) if not _is_tensor(each)]
     if name in _OF_TENSORS and numbers:
-        return _with_number(part, texts[1 - numbers[0]], texts[numbers[0]])
-    return template.format(*texts)
+        return _with_number(node, texts[1 - numbers[0]], texts[numbers[0]]), flops
+    return template.format(*texts), flops
 
 
 def pointwise(node: Node) -> tuple[str, int]:
@@ -125,36 +140,44 @@ def pointwise(node: Node) -> tuple[str, int]:
 
 
 def _is_tensor(given: Any) -> bool:
-    return hasattr(given, "op") and opname(given) not in _FILLED
+    return hasattr(given, "op") and opname(given) not in FILLED
 
 
-def _with_number(part: TilePart, text: str, number: str) -> str:
+def _with_number(node: Node, text: str, number: str) -> str:
     """Return what an operation of two tensors gives where one of them is a number everywhere."""
-    name = opname(part.node)
+    name = opname(node)
     template = _OF_TENSORS[name]
     if template:
         return template.format(text, number)
     if number != ("True" if name.endswith("and") else "False"):
-        raise NoSchedule(f"{name} takes {number}", part.node)
+        raise NoSchedule(f"{name} takes {number}", node)
     return text
 
 
-def _clamp(body: TileText, part: TilePart) -> str:
-    bounds = [*part.node.args[1:], None, None][:2]
-    text = _operand(body, part, 0)
+def _clamp(node: Node, operand: Callable[[int], str]) -> tuple[str, int]:
+    bounds = [*node.args[1:], None, None][:2]
+    text, flops = operand(0), 0
     for place, (limit, function) in enumerate(zip(bounds, ("min", "max"), strict=True), start=1):
         if limit is not None:
-            body.count(part, 1)
-            number = _operand(body, part, place) if hasattr(limit, "op") else scalar_argument(part.node, (place,))
+            flops += 1
+            number = operand(place) if hasattr(limit, "op") else scalar_argument(node, (place,))
             text = f"torch.clamp({text}, {function}={number})"
-    return text
+    return text, flops
 
 
 def _copied(body: TileText, part: TilePart) -> str:
-    given: Any = part.node.args[0]
-    scalar = scalar_of(part.node)
-    text = _operand(body, part, 0)
-    return text if scalar_of(given) == scalar else f"{_factor(text)}.{_CASTS[scalar]}()"
+    return cast_text(part.node, _operand(body, part, 0))
+
+
+def cast_text(node: Node, text: str) -> str:
+    """Return the text of a conversion of ``text``.
+
+    Raises:
+        NoSchedule: tiles of the type do not exist here.
+    """
+    given: Any = node.args[0]
+    scalar = scalar_of(node)
+    return text if scalar_of(given) == scalar else f"{in_brackets(text)}.{_CASTS[scalar]}()"
 
 
 def _soft(body: TileText, part: TilePart) -> str:
@@ -164,16 +187,15 @@ def _soft(body: TileText, part: TilePart) -> str:
         raise NoSchedule("rows that this operation needs whole would be cut", part.node)
     body.count(part, 8)
     place = dim + 2 if len(part.labels) > 1 else 1
-    return f"{_SOFTMAX[opname(part.node)]}({body.argument(given, part.labels)}, {place})"
+    return f"{SOFTMAX[opname(part.node)]}({body.argument(given, part.labels)}, {place})"
 
 
-def _activation(body: TileText, part: TilePart) -> str:
-    name, node = opname(part.node), part.node
-    body.count(part, 1)
+def _activation(node: Node, operand: Callable[[int], str]) -> str:
+    name = opname(node)
     parameter = scalar_argument(node, (1,)) if len(node.args) > 1 else _ACTIVATIONS[name]
     if any(given != 1 for given in node.args[2:]):
         raise NoSchedule(f"{name} with further arguments has no form over tiles yet", node)
-    return f"torch.nn.functional.{name}({_operand(body, part, 0)}, {parameter})"
+    return f"torch.nn.functional.{name}({operand(0)}, {parameter})"
 
 
 def _reduced(body: TileText, part: TilePart) -> str:
@@ -291,13 +313,13 @@ def _item(body: TileText, part: TilePart) -> str:
     index: Any = part.node.args[1]
     if opname(given) == "native_layer_norm" and index == 0:
         return body.of(TilePart(given, part.labels))
-    if opname(given) in _EXTREMES and index == 0:
+    if opname(given) in EXTREMES and index == 0:
         options: Any = given.args
-        template = REDUCED[_EXTREMES[opname(given)]]
+        template = REDUCED[EXTREMES[opname(given)]]
         return _folded(
             body, part, options[0], options[1], keep=len(options) > 2 and bool(options[2]), template=template
         )
-    if opname(given) in _CHANNELS and index == 0:
+    if opname(given) in CHANNELS and index == 0:
         return _batch_norm(body, part, given)
     if opname(given) == "split_with_sizes":
         return split(body, part, given, index)
@@ -338,7 +360,8 @@ def _product(body: TileText, part: TilePart) -> str:
     return f"{body.of(left)} @ {body.of(right)}"
 
 
-def _factor(text: str) -> str:
+def in_brackets(text: str) -> str:
+    """Return an expression of a body as what a method is called on."""
     return text if ATOM.fullmatch(text) else f"({text})"
 
 
@@ -349,9 +372,9 @@ def _elements(body: TileText, part: TilePart) -> int:
 
 PRODUCTS: Final = frozenset({"mm", "bmm", "addmm"})
 _HANDLERS: Final[dict[str, Callable[[TileText, TilePart], str]]] = {
-    **dict.fromkeys(ELEMENTWISE, _pointwise), **dict.fromkeys(_SOFTMAX, _soft),
+    **dict.fromkeys(POINTWISE, _pointwise), **dict.fromkeys(SOFTMAX, _soft),
     **dict.fromkeys(REDUCED, _reduced), **dict.fromkeys(PRODUCTS, _product), **VIEWS,
-    **dict.fromkeys(_ACTIVATIONS, _activation), **dict.fromkeys(_ALONG, _along),
+    **dict.fromkeys(_ALONG, _along),
     "linalg_vector_norm": _norm, "var": _variance,
-    "topk": _topk, "_to_copy": _copied, "clamp": _clamp, "native_layer_norm": _layer_norm,
+    "topk": _topk, "_to_copy": _copied, "native_layer_norm": _layer_norm,
 }  # fmt: skip

@@ -107,6 +107,7 @@ class Writer:
     divisors: dict[str, int] = field(default_factory=dict)  # what must divide a size, by its text
     may_end: bool = False  # the last lane of rows may have fewer blocks than the others
     least: dict[str, int] = field(default_factory=dict)  # the one size that such a program is for, by its text
+    bounded: dict[str, Dim] = field(default_factory=dict)  # what whole numbers of a tensor do not exceed
     views: dict[str, MemoryView] = field(default_factory=dict)  # of tensors whose memory has other sizes
     runs: Mapping[str, tuple[Dim, ...]] = field(default_factory=dict)  # the dimensions that a loop runs over
     _said: set[str] = field(default_factory=set)
@@ -309,17 +310,12 @@ class Writer:
         shared = tuple(lane for lane in self._live(readers) if lane not in own)
         lane = own[0] if own else ProgramLane(label, 1)
         step = lane.count if lane.dealt else 1
-        none = self.function("zero", [_ONE], POSITION, "return [torch.zeros((), dtype=torch.int64)]", UnitCost(1, 1, 0))
-        source = f"step.LinearOffChipLoad(tensor={self.anchor}, tile=[1, 1], shape=[1], stride=[0]).apply()"
-        text = f"step.Map({none.format('')}).apply({source})"
-        self.costs.loads.append(LoadCost(1, 1, 1))
+        text = self.zero()
         rounds = self.rounds_of(loops)
         for other, size in reversed(loops):
             text = f"step.Repeat(n={self.loop(other, size)}).apply({text})"
             if other == label:
-                unit = UnitCost(1, rounds, 0)
-                call = self.function("count", [POSITION], POSITION, "return [state[0] + 1]", unit, (-1.0,))
-                text = f"step.Scan({call.format(', b=1')}).apply({text})"
+                text = self.counting(text, rounds)
         if step > 1:
             unit = UnitCost(1, rounds, 0)
             call = self.function("dealt", [POSITION], POSITION, f"return [{step} * input[0]]", unit)
@@ -332,9 +328,22 @@ class Writer:
         distance = "1" if lane.dealt else self._run_text(label, loops)
         body = f"return [input[0] + {distance}]"
         further = self.function("further", [POSITION], POSITION, body, UnitCost(lane.count, rounds, 0)).format("")
-        return self._walked(text, name, lane, shared, uses, further)
+        return self.walked(text, name, lane, shared, uses, further)
 
-    def _walked(
+    def zero(self) -> str:
+        """Write a stream of one 0, as a number."""
+        none = self.function("zero", [_ONE], POSITION, "return [torch.zeros((), dtype=torch.int64)]", UnitCost(1, 1, 0))
+        source = f"step.LinearOffChipLoad(tensor={self.anchor}, tile=[1, 1], shape=[1], stride=[0]).apply()"
+        self.costs.loads.append(LoadCost(1, 1, 1))
+        return f"step.Map({none.format('')}).apply({source})"
+
+    def counting(self, text: str, rounds: int) -> str:
+        """Write a stream of the numbers from 0 instead of others, in each innermost list anew."""
+        unit = UnitCost(1, rounds, 0)
+        call = self.function("count", [POSITION], POSITION, "return [state[0] + 1]", unit, (-1.0,))
+        return f"step.Scan({call.format(', b=1')}).apply({text})"
+
+    def walked(
         self, text: str, name: str, lane: ProgramLane, readers: tuple[ProgramLane, ...], uses: int, further: str
     ) -> Family:
         """Write a family whose first stream is ``text`` and in which each is ``further`` than the one before."""

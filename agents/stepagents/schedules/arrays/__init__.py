@@ -1,0 +1,1 @@
+"""Programs whose element functions compute blocks of any number of dimensions, as PyTorch writes tensors."""
