@@ -12,9 +12,12 @@ import pytest
 from stepagents.cli.cycles import timed_text
 from stepcore.cli import time as command
 from stepcore.cli.beside import beside
+from stepcore.ide.timed import bytes_text, cycles_text
+from stepcore.jobdata.faster import OptimizingParams
 from stepcore.jobdata.programs import VerifyRequest
 from stepcore.settings.config import Config
 from stepcore.text.wording import times_text
+from stepserver.optimizing import lens_title
 
 PAGE = (Path(__file__).parents[1] / "docs" / "language.md").read_text(encoding="utf-8")
 # The example of the language page, whose composition runs its programs at other sizes than their own.
@@ -130,3 +133,15 @@ def test_a_verdict_and_a_choice_show_what_a_composition_takes(tmp_path: Path) ->
 def test_ratios_are_for_people() -> None:
     shown = [times_text(ratio) for ratio in (1.0, 2.313, 57.04, 231.6, 999.4, 999.6, 1827.4, 2_345_678.9)]
     assert shown == ["1x", "2.31x", "57x", "232x", "999x", "1,000x", "1,827x", "2,345,679x"]
+
+
+def test_sizes_and_cycles_behind_operators_are_for_people() -> None:
+    sizes = (999, 1_000, 1_940, 99_400, 99_600, 790_000, 999_600, 1_900_000, 7_900_000_000)
+    assert [bytes_text(size) for size in sizes] == [
+        "999 bytes", "1 kB", "1.9 kB", "99 kB", "100 kB", "790 kB", "1,000 kB", "1.9 MB", "7.9 GB",
+    ]  # fmt: skip
+    assert [cycles_text(count) for count in (990, 12_440, 999_400, 999_600, 3_100_000)] == [
+        "990", "12.4k", "999k", "1,000k", "3.1M",
+    ]  # fmt: skip
+    news = OptimizingParams(1, "", "", "running", cycles=4_914, ratio=1638.2)
+    assert lens_title(news) == "Stop making it faster | 4,914 cycles so far, 1,638x of the bound"

@@ -454,6 +454,20 @@ def test_what_a_body_tells_of_sizes(what: str, tmp_path: Path) -> None:
     assert is_same(proposed, expected), proposed
 
 
+def test_sizes_have_the_letters_of_the_equations_that_they_stand_in(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("import torch\n\n\ndef f(x, w):\n    return torch.einsum('bhtd,hde->bhte', x, w)\n")
+    assert asked(file, "f")["note"] == "x[b, h, t, d], w[h, d, e]"
+
+
+def test_a_dictionary_of_tensors_is_told_with_a_way_out(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text('import torch\n\n\ndef f(x, p):\n    return torch.tanh(x @ p["w1"]) @ p["w2"]\n')
+    found = asked(file, "f")
+    assert "reads a part of an argument by name" in found["problem"]
+    assert "pass each tensor as an argument of its own" in found["problem"]
+
+
 def test_comments_in_passing_are_evidence_and_never_stop_anything(tmp_path: Path) -> None:
     file = tmp_path / "own.py"
     file.write_text(

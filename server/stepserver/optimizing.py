@@ -19,6 +19,7 @@ from stepcore.chips.keys import described
 from stepcore.ide.line_edits import line_edits
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.programs import programs
+from stepcore.ide.timed import bound_text
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobdata.choices import OrderState
 from stepcore.jobdata.faster import OptimizeOrder, OptimizeStop, OptimizingParams, Taken, TakeOrder
@@ -244,7 +245,7 @@ def lens_title(news: OptimizingParams | None) -> str:
         return TITLE
     if news.cycles is None:
         return "Stop making it faster"
-    ratio = "" if news.ratio is None else f", {news.ratio:.3g}x of the bound"
+    ratio = "" if news.ratio is None else f", {bound_text(news.ratio)}"
     return f"Stop making it faster | {news.cycles:,} cycles so far{ratio}"
 
 

@@ -79,12 +79,17 @@ def _composition_mark(analysis: Analysis, placed: PlacedComposition) -> str:
 
 def cycles_text(cycles: int) -> str:
     """Return ``990``, ``12.4k``, ``3.1M``."""
-    return next((f"{cycles / size:.3g}{unit}" for unit, size in _THOUSANDS if cycles >= size), str(cycles))
+    return next((f"{_short(cycles / size, 3)}{unit}" for unit, size in _THOUSANDS if cycles >= size), str(cycles))
 
 
 def bytes_text(count: int) -> str:
     """Return ``1.9 MB``."""
-    return next((f"{count / size:.2g} {unit}" for unit, size in _UNITS if count >= size), f"{count} bytes")
+    return next((f"{_short(count / size, 2)} {unit}" for unit, size in _UNITS if count >= size), f"{count} bytes")
+
+
+def _short(value: float, digits: int) -> str:
+    """Return a number in so many digits, or whole where these do not do: ``7.9e+02`` is for machines."""
+    return f"{value:.{digits}g}" if value < 10**digits - 0.5 else f"{value:,.0f}"
 
 
 def headline(row: TimingRow, *, is_fluid: bool) -> str:
@@ -102,13 +107,18 @@ def cure_text(row: TimingRow) -> str:
     return f": {depths} cures it" if depths else ": no depth of one FIFO is known to cure it"
 
 
+def bound_text(ratio: float) -> str:
+    """Return how cycles stand to their bound: ``1.11x of the bound``."""
+    return f"{times_text(ratio)} of the bound"
+
+
 def lens_text(row: TimingRow, *, is_fluid: bool) -> str:
     """Return cycles, how they stand to the bound, and what rules."""
     if row.stopped:
         return headline(row, is_fluid=is_fluid)
     parts = [f"{'~' if is_fluid else ''}{row.cycles:,} cycles"]
     if row.bound:
-        parts.append(f"{times_text(row.cycles / row.bound)} of the bound ({row.ruled_by})")
+        parts.append(f"{bound_text(row.cycles / row.bound)} ({row.ruled_by})")
     if row.busiest >= 0:
         unit = row.units[row.busiest]
         parts.append(f"{unit.name} rules, busy {_share(unit.busy, row.cycles)}")

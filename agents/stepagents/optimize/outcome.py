@@ -9,6 +9,7 @@ from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.candidates import FasterText, OptimizeStep
 from stepcore.jobdata.optimizing import Figures, ModelProposal
 from stepcore.records import Record
+from stepcore.text.wording import times_text
 
 Ended: TypeAlias = Literal["", "stopped", "time"]
 
@@ -98,7 +99,7 @@ def brought(step: OptimizeStep) -> str:
     before, after = step.before, step.after
     if before is None:
         return f"it runs to its end: {after.cycles:,} cycles"
-    parts = [f"{before.cycles / max(after.cycles, 1):.3g}x"] if before.cycles != after.cycles else ["as many cycles"]
+    parts = [times_text(before.cycles / max(after.cycles, 1))] if before.cycles != after.cycles else ["as many cycles"]
     parts += _change(before.off_chip, after.off_chip, "bytes off chip") + _change(
         before.on_chip, after.on_chip, "on chip"
     )

@@ -11,6 +11,7 @@ from stepagents.optimize.outcome import Optimized, brought
 from stepagents.report.document import html_document
 from stepagents.report.scales import Log, short
 from stepagents.report.svg import drawing, element, hint, label, line
+from stepcore.text.wording import times_text
 
 _WIDTH: Final = 760.0
 _HEIGHT: Final = 320.0
@@ -29,7 +30,7 @@ def _section(number: int, outcome: Optimized) -> str:
     if outcome.best is None:
         return element("section", heading, element("p", escape(f"{outcome.path}: {outcome.problem}")))
     before = "it stopped" if outcome.old is None else f"{outcome.old.cycles:,} cycles"
-    ratio = "" if outcome.ratio is None else f", {outcome.ratio:.3g}x of the bound ({outcome.bound_by})"
+    ratio = "" if outcome.ratio is None else f", {times_text(outcome.ratio)} of the bound ({outcome.bound_by})"
     text = (
         f"{outcome.path}: before {before}; now {outcome.best.figures.cycles:,} cycles{ratio}. All points are verified."
     )

@@ -22,6 +22,7 @@ from stepagents.optimize.search import CANDIDATES, Search, SearchLimits, Unimpro
 from stepagents.optimize.trials import SpreadTrials
 from stepcore.costs.metrics import compulsory_traffic
 from stepcore.rewrites import RewriteSubject
+from stepcore.text.wording import times_text
 
 _POINTS: Final = 16  # of the front that are verified and shown
 
@@ -130,7 +131,7 @@ def _fault(verdict: TextVerdict) -> str:
 def _teller(tell: Callable[[str], None]) -> Callable[[FasterText], None]:
     def told(candidate: FasterText) -> None:
         figures = candidate.figures
-        ratio = f", {figures.cycles / figures.bound:.3g}x of the bound" if figures.bound else ""
+        ratio = f", {times_text(figures.cycles / figures.bound)} of the bound" if figures.bound else ""
         last = f": {candidate.steps[-1].sentence}" if candidate.steps else ""
         tell(f"{figures.cycles:,} cycles{ratio}{last}")
 

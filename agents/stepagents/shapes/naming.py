@@ -1,4 +1,4 @@
-"""Names for sizes: those of the text, of the function's own variables, else the letters people use. No torch here."""
+"""Names for sizes: of the text, of the function's own variables and equations, else those people use. No torch here."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def written_out(state: State, *, everywhere: bool = False) -> State:
 
 
 def renamed(target: Target, state: State, variables: Mapping[str, int]) -> dict[str, tuple[Dim, ...]]:
-    """Return the sizes of a solved state with readable names."""
+    """Return the sizes of a solved state with readable names; ``variables`` of the function tell sizes by name."""
     arguments = {item.name for item in target.arguments}
     taken = arguments | RESERVED | {name for name in state.symbols if "'" not in name}
     by_size: dict[int, list[str]] = {}

@@ -235,8 +235,9 @@ def _proposal(
     everywhere: bool = False,
 ) -> SizesProposal:
     state = written_out(solved.state, everywhere=everywhere) if solved.is_found else solved.state
-    named = runner.run(state, variables=True).variables if solved.is_found else {}
-    shapes = renamed(target, state, named)
+    run = runner.run(state, variables=True) if solved.is_found else None
+    lettered = {} if run is None else {letter: size for _, letter, size in run.letters}
+    shapes = renamed(target, state, {} if run is None else {**lettered, **run.variables})
     found: list[SizedArgument] = []
     for argument in target.arguments:
         name = argument.name

@@ -36,6 +36,11 @@ _MEANINGS: Final[tuple[tuple[str, str, str], ...]] = (
         "the function leaves PyTorch for NumPy",
         "write this step with torch operations",
     ),
+    (
+        r"new\(\): invalid data type 'str'",
+        "the function reads a part of an argument by name, and its arguments are tensors and numbers",
+        "pass each tensor as an argument of its own, or write a torch.nn.Module that holds them",
+    ),
     (r"RecursionError", "the function calls itself without end", "write a loop with a fixed number of rounds"),
     (
         r"(?i)autograd|requires_grad|does not require grad",

@@ -23,6 +23,30 @@ def same(a: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, 
     return step.Identity().apply(a)
 `;
 
+/** A program as it is delivered over tiles: `lanes` side by side, in `stages` lines one after the other. */
+function wideProgram(lanes, stages) {
+  const line = "    lanes = [step.Map(fn=double).apply(lane) for lane in lanes]\n";
+  return `${HEAD}
+@step.fn(input=step.f32, output=step.f32)
+def double(input):
+    return [input[0] * 2]
+
+
+@step.fn(input=(step.f32, step.f32), output=step.f32)
+def add(input):
+    return [input[0] + input[1]]
+
+
+@step.program()
+def wide(x: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    lanes = step.Copy(n=${lanes}).apply(x)
+${line.repeat(stages)}    total = lanes[0]
+    for lane in lanes[1:]:
+        total = step.Map(fn=add).apply((total, lane))
+    return total
+`;
+}
+
 /** A program as it is delivered for a network: four operators of each of its `layers` source lines. */
 function largeProgram(layers) {
   const lines = Array.from({ length: layers }, (_, at) => {
@@ -249,6 +273,25 @@ test("a program of 160 operators is drawn a source line at a time, with search a
   await eventually(async () => assert.ok((await frame.locator("#canvas .node").count()) > 150));
   await frame.locator("#fit").click();
   await workbench.bothThemes("dataflow-large-all");
+});
+
+test("300 operators in 20 lanes are drawn as lines of the source, with one line for all streams between two of them", async () => {
+  const { editor, workbench } = parts;
+  writeFileSync(join(editor.folder, "wide.py"), wideProgram(20, 14));
+  await workbench.page.keyboard.press("Control+1");
+  await workbench.quickOpen("wide.py");
+  await workbench.lens(/Simulate/).first().waitFor();
+  await workbench.command("Stepsmith: Show Dataflow");
+  const frame = await workbench.webview("#canvas .label");
+  const label = (text) => frame.locator("#canvas .label", { hasText: text });
+  await label("20 × lanes").first().waitFor();
+  assert.equal(await label("20 × lanes").count(), 15);
+  assert.equal(await frame.locator("#canvas .node", { hasText: "20 operators" }).count(), 14);
+  assert.match(await frame.locator("#canvas .edge", { hasText: "20 streams from" }).first().textContent(), /lanes\[0\]: [^]*and 12 more/);
+  await workbench.bothThemes("dataflow-wide");
+  await frame.locator("#canvas .node", { hasText: "20 operators" }).first().click();
+  await eventually(async () => assert.equal(await frame.locator("#canvas .node", { hasText: "20 operators" }).count(), 13));
+  await workbench.bothThemes("dataflow-wide-opened");
 });
 
 test("declarations are completed as they are typed, and a missing reference is found and created", async () => {

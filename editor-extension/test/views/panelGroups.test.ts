@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import type { GraphResult } from "../../src/server";
 import { grouped, hasGroups, opening, shownAs, UNGROUPED, withOpen } from "../../src/views/panel/groups";
+import { edgeText, pictureText } from "../../src/views/panel/draw";
 import { countText, found } from "../../src/views/panel/search";
 import { edge, graph, node, pictureOf } from "./fakes";
 
@@ -44,13 +45,31 @@ test("one group opens alone, with all its streams", () => {
   assert.equal(withOpen(UNGROUPED, second), undefined);
 });
 
-test("several streams between two groups keep ports of their own", async () => {
-  const nodes = ["a", "b", "c", "d"].map((id, at) => node(id, "Map", { group: at < 2 ? "line 1: x" : "line 2: y" }));
-  const edges = [edge("1", "a", "c"), edge("2", "b", "d"), edge("3", "a", "d", { sourcePort: 1 })];
-  const closed = grouped(graph({ nodes, edges }), ON);
-  assert.deepEqual(closed.edges.map(({ sourcePort }) => sourcePort), [0, 1, 2]);
-  assert.deepEqual(closed.edges.map(({ targetPort }) => targetPort), [0, 1, 2]);
-  assert.equal((await pictureOf(closed)).edges.length, 3);
+test("streams between the same two boxes are one line, others of a group keep ports of their own", async () => {
+  const nodes = ["a", "b", "c", "d", "e"].map((id, at) => node(id, "Map", { group: at < 2 ? "line 1: x" : at < 4 ? "line 2: y" : "" }));
+  const edges = [
+    edge("1", "a", "c", { stream: "rows[0]", timing: { fill: 1, depth: 4, waits: "" } }),
+    edge("2", "b", "d", { stream: "rows[1]", timing: { fill: 3, depth: 4, waits: "" } }),
+    edge("3", "a", "d", { sourcePort: 1, stream: "rows[2]", overused: true }),
+    edge("4", "a", "e", { sourcePort: 2, stream: "other" }),
+    edge("5", "d", "e", { targetPort: 1, stream: "p" }),
+    edge("6", "c", "e", { targetPort: 2, stream: "q", shape: "[K]" }),
+  ];
+  const all = graph({ nodes, edges });
+  const closed = grouped(all, ON);
+  assert.deepEqual(closed.edges.map(({ stream }) => stream), ["3 × rows", "other", "2 streams"]);
+  assert.deepEqual(closed.edges.map(({ sourcePort }) => sourcePort), [0, 1, 0]);
+  assert.deepEqual(closed.edges.map(({ shape }) => shape), [edges[0]?.shape, edges[3]?.shape, ""]);
+  assert.deepEqual([closed.edges[0]?.overused, closed.edges[0]?.timing?.fill], [true, 3]);
+  assert.deepEqual(grouped(all, UNGROUPED).edges.length, 6);
+  assert.deepEqual(found(closed, "rows[1]").length, 2);
+  const picture = await pictureOf(closed);
+  assert.equal(picture.edges.length, 3);
+  assert.match(pictureText(picture), /6 streams$/);
+  const named = new Map(closed.nodes.map((item) => [item.id, item]));
+  const told = closed.edges.map((item) => edgeText(item, named));
+  assert.match(told[0] ?? "", /^3 streams from x to y\nrows\[0\]: .* of .*\nrows\[1\]: [^]*the fullest: at most 3 of 4 tokens/);
+  assert.match(told[1] ?? "", /^other: /);
 });
 
 test("a group has the findings of its operators, with the gravest", () => {

@@ -26,7 +26,7 @@ from stepagents.optimize.rounds import ProgramRounds, ProgramStanding, Turn
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_UNUSABLE, complain, console
 from stepcore.records import Record
 from stepcore.reports.text import clean
-from stepcore.text.wording import one_line
+from stepcore.text.wording import one_line, times_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -167,7 +167,7 @@ def _table(standings: Sequence[ProgramStanding]) -> Table:
     for each in standings:
         before = "stopped" if each.first is None else f"{each.first.cycles:,}"
         after = "-" if each.best is None else f"{each.best.figures.cycles:,}"
-        ratio = "-" if each.best is None or not each.bound else f"{each.best.figures.cycles / each.bound:.3g}x"
+        ratio = "-" if each.best is None or not each.bound else times_text(each.best.figures.cycles / each.bound)
         name = f"{one_line(each.path)}::{each.name}"
         cells = [name, str(each.rounds), f"{each.tried:,}", "-" if each.problem else before, after, ratio]
         table.add_row(*map(escape, cells), str(each.learned))

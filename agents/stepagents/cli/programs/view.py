@@ -11,7 +11,7 @@ from stepagents.optimize.candidates import FasterText
 from stepagents.optimize.outcome import Optimized, brought
 from stepcore.cli.terminal import complain, waiting
 from stepcore.reports.text import clean
-from stepcore.text.wording import one_line
+from stepcore.text.wording import one_line, times_text
 
 
 @contextmanager
@@ -39,8 +39,10 @@ def show(outcome: Optimized, *, with_diff: bool) -> None:
 def _summary(name: str, outcome: Optimized, best: FasterText) -> list[str]:
     figures, old = best.figures, outcome.old
     before = "stopped" if old is None else f"{old.cycles:,}"
-    times = "" if old is None or old.cycles == figures.cycles else f", {old.cycles / max(figures.cycles, 1):.3g}x"
-    ratio = "" if outcome.ratio is None else f", {outcome.ratio:.3g}x of the bound ({outcome.bound_by})"
+    times = (
+        "" if old is None or old.cycles == figures.cycles else f", {times_text(old.cycles / max(figures.cycles, 1))}"
+    )
+    ratio = "" if outcome.ratio is None else f", {times_text(outcome.ratio)} of the bound ({outcome.bound_by})"
     lines = [f"{name} on {outcome.hw}, cycles: {before} -> {figures.cycles:,}{times}{ratio}"]
     if not best.steps:
         lines.append("  no rewrite that was tried makes it better" if outcome.tried else "  nothing was tried")

@@ -1,6 +1,6 @@
 /** From positions to SVG. Every text that comes from a program is escaped. Pure. */
 import type { EdgeTiming, GraphEdge, GraphNode } from "../../server";
-import { isGroup } from "./groups";
+import { isGroup, streamsOf } from "./groups";
 import { type Box, type Picture, type PlacedEdge, type PlacedNode, type Point, parameterText, type Word } from "./layout";
 import { type Palette, rules } from "./style";
 
@@ -23,6 +23,8 @@ const FAMILIES: Readonly<Record<string, "compute" | "shape" | "route">> = {
   Merge: "route",
 };
 
+/** Streams of a bundle that a tooltip lists. */
+const MOST_STREAMS = 8;
 /** How much of the colour of heat covers a box that is always busy. */
 const HOTTEST = 0.6;
 /** Widths of lines in pixels: of an empty FIFO, and how much wider that of a full one is. */
@@ -51,6 +53,13 @@ export function nodeText(node: GraphNode): string {
 /** What a consumption of a stream is, for tooltips and screen readers. */
 export function edgeText(edge: GraphEdge, nodes: ReadonlyMap<string, GraphNode>): string {
   const name = (id: string): string => nodes.get(id)?.label ?? id;
+  const parts = streamsOf(edge);
+  if (parts.length > 1) {
+    const rest = parts.length > MOST_STREAMS ? [`and ${parts.length - MOST_STREAMS} more`] : [];
+    const streams = parts.slice(0, MOST_STREAMS).map(({ stream, shape, type }) => `${stream || "stream"}: ${shape} of ${type}`);
+    const fill = edge.timing === undefined ? [] : [`the fullest: ${fillWords(edge.timing)}`];
+    return [`${parts.length} streams from ${name(edge.source)} to ${name(edge.target)}`, ...streams, ...rest, ...fill].join("\n");
+  }
   const stream = edge.stream === "" ? "stream" : edge.stream;
   const lines = [`${stream}: ${edge.shape} of ${edge.type}`, `from ${name(edge.source)} to ${name(edge.target)}`];
   if (edge.overused) {
@@ -104,7 +113,7 @@ export function pictureText(picture: Picture): string {
   const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
   const parts = [[groups, "source line"] as const, [operators, "operator"] as const].filter(([count]) => count > 0);
   const boxes = parts.length === 0 ? "no operators" : parts.map(([count, noun]) => counted(count, noun)).join(", ");
-  return `Dataflow of ${program}: ${boxes}, ${counted(edges.length, "stream")}`;
+  return `Dataflow of ${program}: ${boxes}, ${counted(edges.flatMap(streamsOf).length, "stream")}`;
 }
 
 function size(picture: Picture): { width: number; height: number } {

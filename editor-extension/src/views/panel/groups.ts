@@ -1,9 +1,19 @@
 /** Large programs, a source line at a time: operators that came from one line are drawn as one box. Pure. */
-import type { GraphEdge, GraphNode, GraphResult } from "../../server";
+import type { EdgeTiming, GraphEdge, GraphNode, GraphResult } from "../../server";
 
 /** From so many nodes on, a program begins grouped where that makes it a lot smaller. */
 const LARGE = 60;
 const PREFIX = "g:";
+
+/** Streams between the same two boxes, of which one is a group: they are drawn as one line. */
+export interface Bundle extends GraphEdge {
+  readonly parts: readonly GraphEdge[];
+}
+
+/** The streams that a line stands for: those of a bundle, else its own. */
+export function streamsOf(edge: GraphEdge): readonly GraphEdge[] {
+  return (edge as Partial<Bundle>).parts ?? [edge];
+}
 
 /** What is drawn: `opened` are the groups that are drawn as their operators, by their ids. */
 export interface Grouping {
@@ -38,7 +48,7 @@ export function withOpen(grouping: Grouping, id: string): Grouping | undefined {
   return grouping.isOn && isGroup(id) ? { isOn: true, opened: new Set([...grouping.opened, id]) } : undefined;
 }
 
-/** The graph with closed groups as nodes; streams inside of them are not drawn. */
+/** The graph with closed groups as nodes; streams inside of them are not drawn, those between the same boxes are one line. */
 export function grouped(graph: GraphResult, grouping: Grouping): GraphResult {
   if (!grouping.isOn) {
     return graph;
@@ -51,9 +61,11 @@ export function grouped(graph: GraphResult, grouping: Grouping): GraphResult {
   }
   const nodes = [...members].map(([id, parts]) => (isGroup(id) ? groupNode(id, parts) : parts[0])).filter((node) => node !== undefined);
   const edges = portsOf(
-    graph.edges
-      .map((edge) => ({ ...edge, source: boxes.get(edge.source) ?? edge.source, target: boxes.get(edge.target) ?? edge.target }))
-      .filter((edge) => edge.source !== edge.target || !isGroup(edge.source)),
+    bundled(
+      graph.edges
+        .map((edge) => ({ ...edge, source: boxes.get(edge.source) ?? edge.source, target: boxes.get(edge.target) ?? edge.target }))
+        .filter((edge) => edge.source !== edge.target || !isGroup(edge.source)),
+    ),
   );
   const active = graph.activeNode ?? null;
   return { ...graph, nodes, edges, activeNode: active === null ? null : (boxes.get(active) ?? active) };
@@ -62,6 +74,39 @@ export function grouped(graph: GraphResult, grouping: Grouping): GraphResult {
 function boxOf(node: GraphNode, grouping: Grouping): string {
   const id = `${PREFIX}${node.group}`;
   return grouping.isOn && node.group !== "" && !grouping.opened.has(id) ? id : node.id;
+}
+
+/** Join the streams between each two boxes of which one is a group, at the place of the first. */
+function bundled(edges: readonly GraphEdge[]): GraphEdge[] {
+  const found = new Map<string, GraphEdge[]>();
+  for (const edge of edges) {
+    const isJoined = isGroup(edge.source) || isGroup(edge.target);
+    const key = isJoined ? JSON.stringify([edge.source, edge.target]) : edge.id;
+    found.set(key, [...(found.get(key) ?? []), edge]);
+  }
+  return [...found.values()].flatMap((parts) => (parts.length === 1 ? parts : [bundle(parts)]));
+}
+
+function bundle(parts: readonly GraphEdge[]): Bundle {
+  const [first] = parts;
+  if (first === undefined) {
+    throw new Error("a bundle has streams");
+  }
+  const same = (of: (edge: GraphEdge) => string): string => (parts.every((part) => of(part) === of(first)) ? of(first) : "");
+  const list = same(({ stream }) => stream.replace(/\[\d+\]$/, "")); // `rows[0]`, `rows[1]`, ... are a list of streams
+  const timings = parts.flatMap(({ timing }) => (timing === undefined ? [] : [timing]));
+  const share = ({ fill, depth }: EdgeTiming): number => fill / Math.max(depth, 1);
+  const fullest = timings.find(({ waits }) => waits !== "") ?? [...timings].sort((a, b) => share(b) - share(a))[0];
+  return {
+    ...first,
+    stream: list === "" ? `${parts.length} streams` : `${parts.length} × ${list}`,
+    shape: same(({ shape }) => shape),
+    type: same(({ type }) => type),
+    overused: parts.some(({ overused }) => overused),
+    values: [],
+    ...(fullest === undefined ? {} : { timing: fullest }),
+    parts,
+  };
 }
 
 const GRAVITY: readonly GraphNode["severity"][] = ["error", "warning", "information", "hint", ""];

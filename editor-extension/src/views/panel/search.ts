@@ -1,5 +1,6 @@
 /** What a search in the panel finds. Pure. */
 import type { GraphNode, GraphResult } from "../../server";
+import { streamsOf } from "./groups";
 import { parameterText } from "./layout";
 
 /** The nodes that hold all words of a text, in order: in operator, parameters, source line, names of their streams. */
@@ -9,9 +10,9 @@ export function found(graph: GraphResult, text: string): string[] {
     return [];
   }
   const streams = new Map<string, string[]>();
-  for (const { source, target, stream } of graph.edges) {
-    for (const id of [source, target]) {
-      streams.set(id, [...(streams.get(id) ?? []), stream]);
+  for (const edge of graph.edges) {
+    for (const id of [edge.source, edge.target]) {
+      streams.set(id, [...(streams.get(id) ?? []), ...streamsOf(edge).map(({ stream }) => stream)]);
     }
   }
   const holds = (node: GraphNode): boolean => {
