@@ -22,6 +22,7 @@ _ROUNDS: Final = 64
 _LOST: Final = frozenset({"pop", "clear", "remove"})
 _SAME_ITEMS: Final = frozenset({"list", "tuple", "sorted", "reversed", "enumerate"})
 _WIDTH: Final = re.compile(r"%[-+ #0]*(\d+)?(?:\.(\d+))?")
+_LEAST: Final = re.compile(r"[ +]?0?([1-9]\d{0,3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,8 @@ class Amounts:
                 self._bind(name, self.of(value))
             case ast.AugAssign(target=ast.Name(id=name)):
                 self._bind(name, self.of(augmented(statement)))
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Slice())]):
-                self.forget(name)
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()) as target], value=value):
+                self._bind(name, self.inserted(target, value))
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) as call):
                 self._bind(name, None if method in _LOST else self.lengthened(call) or self._known.get(name))
             case ast.Return():
@@ -198,7 +199,9 @@ class Amounts:
 
     def _characters(self, part: ast.expr) -> float:
         inner = self.of(part.value if isinstance(part, ast.FormattedValue) else part)
-        return inner.count if isinstance(inner, Items) and inner.item is None else 0
+        count = inner.count if isinstance(inner, Items) and inner.item is None else 0
+        width = _least_width(part.format_spec) if isinstance(part, ast.FormattedValue) else 0
+        return max(count, width)
 
     def passes(self, generators: Sequence[ast.comprehension]) -> float:
         """Return how often a comprehension evaluates something, as far as that does not depend on its own names."""
@@ -269,6 +272,25 @@ class Amounts:
             return 0
         return inf if stop == inf else max(0, -((stop - start) // -step))
 
+    def inserted(self, target: ast.expr, value: ast.expr) -> Items | None:
+        """Return what a list holds after an empty slice of it was stored into, ``xs[0:0] = ...``; None for others."""
+        match target:
+            case ast.Subscript(value=ast.Name() as base, slice=ast.Slice(lower=lower, upper=upper, step=None)):
+                held, more = self.of(base), self.of(value)
+                if isinstance(held, Items) and isinstance(more, Items) and self._is_empty(base, lower, upper):
+                    return Items(held.count + more.count, _larger(held.item, more.item))
+        return None
+
+    def _is_empty(self, base: ast.Name, lower: ast.expr | None, upper: ast.expr | None) -> bool:
+        match lower, upper:
+            case _, ast.Constant(value=0):
+                return True
+            case ast.Constant(value=int() as start), ast.Constant(value=int() as end):
+                return start >= end >= 0
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]), _:
+                return name == base.id
+        return False
+
     def lengthened(self, call: ast.Call) -> Items | None:
         """Return what a list holds after a call of one of its methods that lengthens it, None for any other call."""
         match call:
@@ -281,6 +303,15 @@ class Amounts:
                 if isinstance(held, Items) and isinstance(others, Items):
                     return Items(held.count + others.count, _larger(held.item, others.item))
         return None
+
+
+def _least_width(spec: ast.expr | None) -> int:
+    """Return the width that a format asks for, 0 where it asks for none."""
+    match spec:
+        case ast.JoinedStr(values=[ast.Constant(value=str() as text)]):
+            found = _LEAST.match(text)
+            return int(found[1]) if found else 0
+    return 0
 
 
 def _items(amount: Amount | None) -> Items | None:

@@ -73,6 +73,8 @@ class Bulk:
             match statement:
                 case ast.AugAssign():
                     complaint = self.complaint(augmented(statement))
+                case ast.Assign(targets=[ast.Subscript() as target], value=value):
+                    complaint = self.stored(target, value) or self.complaint(value)
                 case ast.Assign(value=value) | ast.Expr(value=value) | ast.AnnAssign(value=ast.expr() as value):
                     complaint = self.complaint(value)
                 case _:
@@ -80,6 +82,11 @@ class Bulk:
             if complaint:
                 return statement, complaint
         return None
+
+    def stored(self, target: ast.expr, value: ast.expr | None) -> str:
+        """Return what is too large about a list after ``target = value``, or an empty text."""
+        longer = None if value is None else self._amounts.inserted(target, value)
+        return "" if longer is None else _too_many(longer.count, "this makes a sequence of", "items", MAX_ITEMS)
 
     def after(self, statement: ast.stmt) -> None:
         """Take note of the constants that a statement binds."""

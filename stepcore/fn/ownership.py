@@ -60,6 +60,7 @@ class HelperEffects:
     parameters: tuple[str, ...]
     changed: frozenset[str] = frozenset()
     returned: Held = OWN
+    shared: frozenset[str] = frozenset()  # parameters whose defaults all calls share: a helper of ``global``
 
     @staticmethod
     def unknown(parameters: Iterable[str]) -> HelperEffects:
@@ -293,7 +294,8 @@ class Ownership:
         """Return what the parameters of a helper hold in a call."""
         if any(isinstance(argument, ast.Starred) for argument in node.args):
             return dict.fromkeys(helper.parameters, _any_of(self._all_parts(node)))
-        given = dict(zip(helper.parameters, map(self.held, node.args), strict=False))
+        given = dict.fromkeys(helper.shared, GIVEN)
+        given |= dict(zip(helper.parameters, map(self.held, node.args), strict=False))
         given |= {keyword.arg: self.held(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         return given
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from stepcore.findings import budget
 from stepcore.fn import allow, plain_types
-from stepcore.fn.bulk import Bulk
+from stepcore.fn.bulk import MAX_BITS, Bulk
 from stepcore.fn.decl import FnScope
 from stepcore.fn.members import (
     DRAWN,
@@ -87,6 +87,8 @@ _PREDECLARED: Final = frozenset({"input_data", "ctx", "Symbol"})
 CONSUMERS: Final = frozenset(
     (name,) for name in allow.names("all any dict enumerate list max min sorted sum tuple zip")
 )
+# Those that do so before anything else happens.
+AT_ONCE: Final = CONSUMERS - {("zip",), ("enumerate",)}
 _LENGTHEN: Final = allow.names("append extend insert")
 _LIST_CHANGES: Final = allow.names("append extend insert pop reverse sort")
 _TENSOR_SORT: Final = allow.names("dim descending stable")
@@ -256,7 +258,8 @@ class Walker:
         self._depth = depth
         self._bulk.reset(known)
         changed = frozenset(self.own.changed & set(parameters))
-        self.own.helpers[node.name] = HelperEffects(tuple(parameters), changed, self.own.returned)
+        shared = _shared(node.args) if kind is BodyKind.PRELUDE else frozenset()
+        self.own.helpers[node.name] = HelperEffects(tuple(parameters), changed, self.own.returned, shared)
         self.own.changed, self.own.returned = outer[0] | (self.own.changed - changed), outer[1]
         self.kind, self.own.names = kind, names
 
@@ -299,6 +302,8 @@ class Walker:
             case ast.Subscript(value=base, slice=index):
                 self.expression(index)
                 self.expression(base)
+                if (complaint := self._bulk.stored(target, value)) != "":
+                    self.report("STEP311", target, complaint)
                 if self.own.change(base):
                     self.report("STEP310", target, self.own.complaint(base))
                 elif value is not None:
@@ -359,6 +364,10 @@ class Walker:
     def _constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, complex):
             self.report("STEP302", node, COMPLEX)
+        elif isinstance(node.value, bytes):
+            self.report("STEP302", node, "bytes are forbidden in the function language; write a text")
+        elif isinstance(node.value, int) and node.value.bit_length() > MAX_BITS:
+            self.report("STEP311", node, f"this number has more than {MAX_BITS:,} bits; write a smaller one")
 
     def _operation(self, node: ast.BinOp) -> None:
         if not self._too_large(node):
@@ -380,6 +389,14 @@ class Walker:
         complaint = self._bulk.complaint(node)
         self._bulk.unhide(hidden)
         return complaint
+
+    def _compared(self, node: ast.Compare) -> None:
+        sides = (node.left, *node.comparators)
+        for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
+            if isinstance(op, ast.Is | ast.IsNot) and any(_has_no_identity(side) for side in (left, right)):
+                text = "`is` of numbers, texts and tuples says how Python is built, not what they are; write =="
+                self.report("STEP302", node, text)
+        self._parts(node)
 
     def _display(self, node: ast.expr) -> None:
         if not self._too_large(node):
@@ -558,7 +575,8 @@ class Walker:
         if elsewhere is not None and len(self.findings) == before:
             self.report("STEP304", *elsewhere)
             return
-        walk = self._used_up if dotted(function) in CONSUMERS else self.expression
+        path = dotted(function)
+        walk = self._used_up if path in AT_ONCE and path[0] not in self.names else self.expression
         for argument in node.args:
             walk(argument)
         for keyword in node.keywords:
@@ -671,6 +689,15 @@ def _foreign(scope: FnScope) -> Foreign:
     return found
 
 
+def _shared(arguments: ast.arguments) -> frozenset[str]:
+    """Return the parameters whose defaults may be changed: all calls share these."""
+    parameters = (*arguments.posonlyargs, *arguments.args)
+    pairs = zip(parameters[len(parameters) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    return frozenset(
+        parameter.arg for parameter, default in pairs if not isinstance(default, ast.Constant | ast.UnaryOp)
+    )
+
+
 def _may_change_length(node: ast.AST) -> bool:
     match node:
         case ast.AugAssign() | ast.Subscript(slice=ast.Slice(), ctx=ast.Store()):
@@ -678,6 +705,12 @@ def _may_change_length(node: ast.AST) -> bool:
         case ast.Attribute(attr=name):
             return name in _LIST_CHANGES
     return False
+
+
+def _has_no_identity(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float | str) and not isinstance(node.value, bool)
+    return isinstance(node, ast.Tuple | ast.JoinedStr)
 
 
 def _is_plain_format(spec: ast.expr) -> bool:
@@ -718,7 +751,7 @@ _EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Walker, Any], None]]] = {
     ast.Tuple: Walker._display,
     ast.List: Walker._display,
     ast.Dict: Walker._parts,
-    ast.Compare: Walker._parts,
+    ast.Compare: Walker._compared,
     ast.BoolOp: Walker._either,
     ast.UnaryOp: Walker._parts,
     ast.IfExp: Walker._either,

@@ -870,6 +870,9 @@ class _Reader:
             case ast.Assign() | ast.AnnAssign():
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
                 made = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+                made |= _changed_names(statement)
+            case ast.AugAssign() | ast.Expr() | ast.For():
+                made = _changed_names(statement)
             case _:
                 return set()
         return set() if any(map(self._is_ours, made)) else made
@@ -958,6 +961,22 @@ def _outputs_of(node: ast.FunctionDef) -> list[ast.expr]:
 
 def _has_fault(block: Block, node: ast.FunctionDef) -> bool:
     return any(node.lineno - 1 <= fault.line <= (node.end_lineno or 0) for fault in block.suite.faults)
+
+
+def _changed_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement binds anew wherever they stand in it, and those whose lists it changes."""
+    found: set[str] = set()
+    for node in ast.walk(statement):
+        match node:
+            case ast.NamedExpr(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
+                found.add(name)
+            case ast.For(target=target):
+                found |= {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+            case ast.Assign(targets=targets):
+                found |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in calls.LIST_METHODS:
+                found.add(name)
+    return found
 
 
 def _loaded_names(statements: Iterable[ast.stmt]) -> set[str]:

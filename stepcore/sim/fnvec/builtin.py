@@ -6,7 +6,7 @@ What breaks a rule or a limit of the language raises ``EvaluationRefused``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,6 +34,17 @@ class Builtin:
     name: str
 
 
+@dataclass(slots=True, eq=False)
+class OnePass:
+    """What ``zip``, ``enumerate``, ``reversed`` and generators give: used up once, and true, as iterators are."""
+
+    items: Iterator[Any]
+    depth: int = 1
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.items
+
+
 @dataclass(frozen=True, slots=True)
 class BoundMethod:
     """``value.name`` before it is called."""
@@ -58,8 +69,13 @@ class Evaluating(Protocol):
 BUILTINS: dict[str, Builtin] = {name: Builtin(name) for name in sorted(allow.BUILTINS)}
 
 
-def items(interp: Evaluating, value: Any) -> Sequence[Any]:
-    """Return what iterating over ``value`` gives.
+_NOTHING: dict[Any, Any] = {}
+_VIEWS = (type(_NOTHING.keys()), type(_NOTHING.values()), type(_NOTHING.items()))
+_DEEPEST = 32  # iterators inside each other; Python has no limit, and its stack ends
+
+
+def items(interp: Evaluating, value: Any) -> Iterable[Any]:
+    """Return what iterating over ``value`` gives, as it is when each item is asked for.
 
     Raises:
         EvaluationRefused: not iterable here, or too long.
@@ -69,11 +85,27 @@ def items(interp: Evaluating, value: Any) -> Sequence[Any]:
             raise EvaluationRefused("iteration over a tensor without dimensions")
         result: Sequence[Any] = interp.machine.call(_UNBIND, (value, 0), {})
         return result
-    if not isinstance(value, list | tuple | range | str | dict | set):
+    if isinstance(value, OnePass):
+        if isinstance(interp.machine, Tracer) and interp.machine.mask is not None:
+            raise NoRule  # the other branch would find it used up
+        return value.items
+    if not isinstance(value, (list, tuple, range, str, dict, set, *_VIEWS)):
         raise EvaluationRefused(f"{type(value).__name__!r} cannot be iterated over")
     if len(value) > interp.machine.limits.sequence:
         raise EvaluationRefused(f"a loop over more than {interp.machine.limits.sequence:,} items", "STEP405")
-    return value if isinstance(value, list | tuple | range) else list(value)
+    return value
+
+
+def one_pass(made: Iterator[Any], around: Sequence[Any]) -> OnePass:
+    """Return an iterator over values.
+
+    Raises:
+        EvaluationRefused: too many stand inside each other.
+    """
+    depth = 1 + max((value.depth for value in around if isinstance(value, OnePass)), default=0)
+    if depth > _DEEPEST:
+        raise EvaluationRefused("iterators are nested too deeply; make a list of the inner one", "STEP405")
+    return OnePass(made, depth)
 
 
 def call_builtin(interp: Evaluating, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -82,6 +114,8 @@ def call_builtin(interp: Evaluating, name: str, args: Sequence[Any], kwargs: dic
         if has_traced(args):
             raise NoRule
         return _math(interp, name.removeprefix("math."), args)
+    if name in ("all", "any", "dict"):
+        args = [list(items(interp, arg)) if isinstance(arg, (OnePass, *_VIEWS)) else arg for arg in args]
     special = _SPECIAL.get(name)
     if special is not None:
         return special(interp, args, kwargs)
@@ -181,7 +215,7 @@ def _range(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> 
     return result
 
 
-def _iterable(make: Callable[[Sequence[Any]], Any]) -> Callable[[Evaluating, Sequence[Any], dict[str, Any]], Any]:
+def _iterable(make: Callable[[Iterable[Any]], Any]) -> Callable[[Evaluating, Sequence[Any], dict[str, Any]], Any]:
     def build(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
         return make(items(interp, args[0])) if args else make(())
 
@@ -189,14 +223,22 @@ def _iterable(make: Callable[[Sequence[Any]], Any]) -> Callable[[Evaluating, Seq
 
 
 def _enumerate(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    return list(enumerate(items(interp, args[0]), *args[1:], **kwargs))
+    return one_pass(enumerate(items(interp, args[0]), *args[1:], **kwargs), args[:1])
 
 
 def _zip(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    return list(zip(*[items(interp, a) for a in args], strict=bool(kwargs.get("strict", False))))
+    return one_pass(zip(*[items(interp, a) for a in args], strict=bool(kwargs.get("strict", False))), args)
+
+
+def _reversed(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    if len(args) != 1 or isinstance(args[0], OnePass):
+        raise EvaluationRefused("reversed takes one list or tuple; make one with list(...)")
+    return one_pass(iter(reversed(items(interp, args[0]))), [])  # type: ignore[call-overload]  # no iterator
 
 
 def _len(_interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    if isinstance(args[0], OnePass):
+        raise EvaluationRefused("an iterator has no length; make a list of it with list(...)")
     return len(args[0].probe) if type(args[0]) is TV else len(args[0])
 
 
@@ -220,7 +262,7 @@ _SPECIAL: dict[str, Callable[[Any, Sequence[Any], dict[str, Any]], Any]] = {
     "range": _range,
     "list": _iterable(list),
     "tuple": _iterable(tuple),
-    "reversed": _iterable(lambda values: list(reversed(values))),
+    "reversed": _reversed,
     "enumerate": _enumerate,
     "zip": _zip,
     "len": _len,
@@ -254,7 +296,7 @@ def call_method(interp: Evaluating, value: Any, name: str, args: Sequence[Any], 
     if name == "extend":
         args = (items(interp, args[0]),)
     result = getattr(value, name)(*args, **kwargs)
-    return list(result) if name in ("keys", "values", "items") else result
+    return result
 
 
 def is_result(value: Any) -> bool:

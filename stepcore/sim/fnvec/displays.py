@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import torch
 
-from stepcore.sim.fnvec.builtin import items
+from stepcore.sim.fnvec.builtin import OnePass, items
 from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
 from stepcore.sim.fnvec.statements import Statements
 from stepcore.sim.fnvec.tape import TV
 
 Scope = dict[str, Any]
 _FORMATS: Final = frozenset("0123456789.,dfgex+ ")
+
+
+_CONVERSIONS: Final[dict[str, Callable[[Any], str]]] = {"s": str, "r": repr, "a": ascii}
+
+
+class _Inner(dict[str, Any]):
+    """The names of a comprehension: a copy of those around it."""
+
+    def __init__(self, around: Scope) -> None:
+        super().__init__(around)
+        self.around = around
 
 
 class Displays(Statements):
@@ -49,18 +60,25 @@ class Displays(Statements):
         }
 
     def _joined(self, node: ast.JoinedStr, scope: Scope) -> Any:
-        return "".join(str(self.eval(part, scope)) for part in node.values)
+        text = "".join(str(self.eval(part, scope)) for part in node.values)
+        self.machine.fits(len(text))
+        return text
 
     def _formatted(self, node: ast.FormattedValue, scope: Scope) -> Any:
         value = self.eval(node.value, scope)
         if not isinstance(value, int | float | str):
             raise EvaluationRefused("an f-string may hold numbers and texts only", "STEP302")
+        if node.conversion != -1:
+            value = _CONVERSIONS[chr(node.conversion)](value)
         spec = "" if node.format_spec is None else self.eval(node.format_spec, scope)
         if not set(spec) <= _FORMATS or len(spec) > 4:
             raise EvaluationRefused(f"the format {spec!r} is not part of the function language", "STEP302")
         return format(value, spec)
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Any:
+    def _generator(self, node: ast.GeneratorExp, scope: Scope) -> Any:
+        return OnePass(iter(self._comprehension(node, scope)))
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> list[Any]:
         values: list[Any] = []
 
         def loop(depth: int, inner: Scope) -> None:
@@ -74,7 +92,7 @@ class Displays(Statements):
                 if all(self.decide(self.eval(test, inner)) for test in generator.ifs):
                     loop(depth + 1, inner)
 
-        loop(0, dict(scope))
+        loop(0, _Inner(scope))
         return values
 
     def _dict_comprehension(self, node: ast.DictComp, scope: Scope) -> Any:
@@ -85,6 +103,9 @@ class Displays(Statements):
     def _walrus(self, node: ast.NamedExpr, scope: Scope) -> Any:
         value = self.eval(node.value, scope)
         self.bind(node.target, value, scope)
+        while isinstance(scope, _Inner):  # Python binds in the function around
+            scope = scope.around
+            self.bind(node.target, value, scope)
         return value
 
     def _lambda(self, node: ast.Lambda, scope: Scope) -> Any:

@@ -220,7 +220,11 @@ class Interpreter(Displays):
 
     def _comparison(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         if isinstance(op, ast.Is | ast.IsNot):
-            same = left is right or (type(left) is type(right) and isinstance(left, int | str | bool) and left == right)
+            if _has_no_identity(left) and _has_no_identity(right):
+                raise EvaluationRefused(
+                    "`is` of numbers, texts and tuples says how Python is built; write ==", "STEP302"
+                )
+            same = left is right
             return same if isinstance(op, ast.Is) else not same
         if isinstance(op, ast.In | ast.NotIn):
             if isinstance(left, TV) or isinstance(right, TV):
@@ -323,6 +327,10 @@ _CASTS: Final = {
 }  # fmt: skip
 
 
+def _has_no_identity(value: Any) -> bool:
+    return isinstance(value, int | float | str | tuple) and not isinstance(value, bool)
+
+
 def _describe(value: Any) -> str:
     if isinstance(value, Namespace):
         return value.path
@@ -349,7 +357,7 @@ _HANDLERS: Final[dict[type[ast.AST], Callable[[Interpreter, Any, Scope], Any]]] 
     ast.JoinedStr: Interpreter._joined,
     ast.FormattedValue: Interpreter._formatted,
     ast.ListComp: Interpreter._comprehension,
-    ast.GeneratorExp: Interpreter._comprehension,
+    ast.GeneratorExp: Interpreter._generator,
     ast.DictComp: Interpreter._dict_comprehension,
     ast.NamedExpr: Interpreter._walrus,
     ast.Lambda: Interpreter._lambda,

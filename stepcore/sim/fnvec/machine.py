@@ -120,8 +120,17 @@ class Machine:
         if tensor.numel() and pointer(tensor) in self.protected:
             raise EvaluationRefused("inputs, state and weights must not change in place; work on a clone()", "STEP310")
 
+    def fits(self, count: int) -> None:
+        """Refuse a list or text of so many items, if that is too long."""
+        if count > self.limits.sequence:
+            raise EvaluationRefused(f"a sequence of more than {self.limits.sequence:,} items", "STEP405")
+
     def augment(self, name: str, target: Any, value: Any) -> Any:
         """Carry out ``target OP= value`` and return what the target's name is bound to afterwards."""
+        if isinstance(target, list) and name in ("add", "mul") and isinstance(value, list | tuple | int):
+            made = self.numbers(name, target, list(value) if isinstance(value, tuple) else value)
+            target[:] = made  # the same list, by whatever other name
+            return target
         if isinstance(target, torch.Tensor):
             op = method(INPLACE[name]) if name in INPLACE else None
             if op is None:
@@ -140,6 +149,8 @@ class Machine:
         if isinstance(base, torch.Tensor):
             self.own(base)
             index = index_list(index) if isinstance(index, list) else index
+        if isinstance(base, list) and isinstance(index, slice) and isinstance(value, list | tuple | str | range):
+            self.fits(len(base) + len(value))
         base[index] = value
 
     def module(self, module: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -179,7 +179,7 @@ class Statements:
     def _store(self, base: Any, key: Any, value: Any, scope: Scope) -> None:
         if id(base) in self.frozen:
             raise EvaluationRefused("the lists of inputs and state must not change", "STEP310")
-        if isinstance(base, dict) and isinstance(key, SymbolRef):
+        if base is self.globals.get("ctx") and isinstance(base, dict) and isinstance(key, SymbolRef):
             if not isinstance(value, int):
                 raise EvaluationRefused(f"a size must be an integer, not {value!r}")
             base[key] = value

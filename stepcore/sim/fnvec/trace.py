@@ -208,7 +208,7 @@ class Tracer(Recorder):
         if not isinstance(base, torch.Tensor | TV):
             if self.mask is not None or type(index) is TV:
                 raise NoRule
-            base[index] = value
+            super().set_item(base, index, value)
             return
         self._ordinal += 1
         if not traced and not isinstance(base, TV) and pointer(base) not in self._consumed and self.mask is None:
