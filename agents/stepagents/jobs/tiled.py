@@ -18,6 +18,7 @@ from stepagents.schedules.routed.search import routed_schedules
 from stepagents.schedules.search import ScheduleOptions, TiledLowering, schedules
 from stepagents.torchfn.refusals import NO_LOWERING
 from stepagents.torchfn.target import Target
+from stepagents.torchfn.ties import tied_choice
 from stepagents.traced.graph import TracedFunction
 from stepcore.chips.chosen import chosen_chip
 from stepcore.chips.keys import HardwareError
@@ -72,7 +73,8 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
         if isinstance(file, Delivered):
             return _solved(order, found, traced, program, file, assumed)
         faults.append(file)
-    return _unsolved(order, found, traced, faults)
+    why = tied_choice(traced, order.seed) if faults else ""
+    return _unsolved(order, found, traced, [*faults[: _TRIES - 1], why] if why else faults)
 
 
 def _routed(traced: TracedFunction, options: ScheduleOptions, tell: Callable[[int], None]) -> TiledLowering:
