@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.graph.ir import Graph, Node
 from stepcore.graph.loops import FeedbackEnd
+from stepcore.ops import misloops
 from stepcore.ops.pace import LoopPart, Routing
 
 
@@ -23,8 +24,8 @@ def loop_diagnostics(graph: Graph, operator: str) -> Iterator[Diagnostic]:
         (index,) = node.inputs
         name = graph.streams[index].name or "what closes it"
         if not _leads(graph, node.op.source, index):
-            text = f"{name} does not come from this loop, so it is no cycle: use {name} where the loop is applied"
-            yield Diagnostic("STEP229", node.input_spans[0], text)
+            told = misloops.from_elsewhere(graph.streams[index].name)
+            yield Diagnostic(told.code, node.input_spans[0], told.text)
         elif index not in begins:
             text = f"this loop waits for ever: {name} comes only after what comes back, and nothing comes in first"
             yield Diagnostic("STEP229", node.span, f"{text}; join it with what is new: {operator}().apply([NEW, LOOP])")

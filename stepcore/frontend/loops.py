@@ -38,6 +38,9 @@ def _apply(el: Elaboration, loop: LoopValue, name: str, node: ast.Call) -> Value
         return UNKNOWN
     if isinstance(found, StreamRef):
         loop.stream = found.index
+    if loop.early is not None and not _excludes(loop.early[0], el.path):
+        _, closing, where = loop.early
+        el.tell(misloops.from_elsewhere(el.graph.streams[closing.index].name), where)
     return found
 
 
@@ -64,6 +67,8 @@ def _close(el: Elaboration, loop: LoopValue, name: str, node: ast.Call) -> None:
         el.tell(misloops.closed_by(name, f"and {el.what(argument, value)}"), argument)
     elif made.inputs and loop.stream >= 0:
         made.op = FeedbackEnd.made({"source": loop.stream})
+    elif type(value) is StreamRef:  # if it is applied further down, this does not come from it
+        loop.early = (el.path, value, el.span(argument))
     if made.op is None:
         graph.complete = False
     before = next((span for path, span in loop.ended if not _excludes(path, el.path)), None)

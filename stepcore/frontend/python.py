@@ -817,8 +817,8 @@ class _Reader:
         memory = tuple(OutputPort(p.name, p.type, memory=p.name, span=p.span) for p in parameters if p.written)
         if node.returns is None:
             return None
-        if memory and isinstance(node.returns, ast.Constant) and node.returns.value is None:
-            return memory
+        if isinstance(node.returns, ast.Constant) and node.returns.value is None and (memory or _names_a_store(node)):
+            return memory or None  # that a parameter may not be written is said where it is stored
         example = "-> Annotated[step.Stream, step.f32, (M, N)]"
         found = []
         for part in _outputs_of(node):
@@ -957,6 +957,12 @@ def _outputs_of(node: ast.FunctionDef) -> list[ast.expr]:
     if isinstance(returns, ast.Subscript) and isinstance(returns.value, ast.Name) and returns.value.id == "tuple":
         return list(returns.slice.elts) if isinstance(returns.slice, ast.Tuple) else [returns.slice]
     return [] if returns is None else [returns]
+
+
+def _names_a_store(node: ast.FunctionDef) -> bool:
+    """Return whether a program mentions an operator that stores off chip, by any of its names."""
+    names = (part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "") for part in ast.walk(node))
+    return any(name.endswith("OffChipStore") for name in names)
 
 
 def _has_fault(block: Block, node: ast.FunctionDef) -> bool:

@@ -149,13 +149,15 @@ class OperatorValue:
 class LoopValue(OperatorValue):
     """``step.Feedback(...)``: an operator with a second method, each of which is called once in its body.
 
-    ``body`` is the function around it. ``stream`` is what ``apply`` gave, -1 before; ``ended`` says where it is closed.
+    ``body`` is the function around it. ``stream`` is what ``apply`` gave, -1 before; ``ended`` says where it is closed,
+    ``early`` by what where that was before ``apply``.
     """
 
     body: object
     code: Embedded
     stream: int = -1
     ended: list[tuple[Path, Span]] = field(default_factory=list)
+    early: tuple[Path, StreamRef, Span] | None = None
 
 
 @dataclass(slots=True)  # not frozen: made for every call, at a third of the cost

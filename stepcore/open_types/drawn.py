@@ -78,8 +78,8 @@ class DrawFault(Record):
 def draw_faults(inputs: Iterable[tuple[str, StreamType]], drawn: Sequence[DrawnSize]) -> Iterator[DrawFault]:
     """Yield what does not fit between the types of the inputs and what is drawn for them.
 
-    STEP225: nothing is drawn for a size. STEP226: a ragged size stands below other dimensions than before. STEP907: no
-    input has what is drawn.
+    STEP225: nothing is drawn for a size, and not because its name is another one there. STEP226: a ragged size stands
+    below other dimensions than before. STEP907: no input has what is drawn.
     """
     known = {each.name for each in drawn}
     homes: dict[str, tuple[str, Dim]] = {}
@@ -93,11 +93,11 @@ def draw_faults(inputs: Iterable[tuple[str, StreamType]], drawn: Sequence[DrawnS
             if positions != home:
                 text = f"{name} has {positions} values in {first}, one for each position outside, and here {home}"
                 yield DrawFault("STEP226", name, f"{text}; name one of them otherwise", port)
-    for name, port in met.items():
-        if name not in known:
-            yield DrawFault("STEP225", name, f"a run does not know how large {name} is", port, is_missing=True)
+    missing, needless = [name for name in met if name not in known], known - met.keys()
+    for name in missing if len(missing) > len(needless) else ():  # else they are there, under other names
+        yield DrawFault("STEP225", name, f"a run does not know how large {name} is", met[name], is_missing=True)
     for each in drawn:
-        if each.name not in met:
+        if each.name in needless:
             there = f"; there are {', '.join(met)}" if met else ""
             yield DrawFault("STEP907", each.name, f"no input has a size {each.name}{there}")
 

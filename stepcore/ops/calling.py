@@ -154,6 +154,11 @@ class Many(Record):
     least: int = 1
     count: str = ""
 
+    @property
+    def kind(self) -> str:
+        """What holds them, for messages."""
+        return "list" if self.least < 2 else "tuple"
+
 
 class Group(Record):
     """Structures side by side, in a tuple; an empty group is no stream at all.
@@ -251,7 +256,7 @@ def _described(structure: Structure) -> str:
     if isinstance(structure, One):
         return "one stream"
     if isinstance(structure, Many):
-        return "a list of streams" if structure.least < 2 else "a tuple of streams"
+        return f"a {structure.kind} of streams"
     if all(isinstance(part, One) for part in structure.parts):
         return f"a tuple of {few(len(structure.parts), 'stream')}"
     return ", and ".join(f"a {part.name}" if isinstance(part, One) else _described(part) for part in structure.parts)

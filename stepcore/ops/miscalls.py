@@ -337,8 +337,8 @@ def _way(calling: Calling, given: _Given) -> str:
     if inputs.takes_one and given.is_flat and given.count == 1:
         parts, text = given.parts, given.text
         return f"write .apply({parts[0]})" if parts else f"write {text}[0], or remove the comma where {text} is made"
-    if inputs.takes(Many):
-        return "write all streams into one tuple" if given.count else "pass a stream"
+    if many := next((way for way in inputs.ways if isinstance(way, Many)), None):
+        return f"write all streams into one {many.kind}" if given.count else "pass a stream"
     if inputs.takes_one:
         return _way_to_one(given)
     if inputs.ways == (NOTHING,):

@@ -29,6 +29,12 @@ def unread() -> Mistake:
     return Mistake("STEP229", "nobody reads what comes back by this loop", "its stream is loop.apply()")
 
 
+def from_elsewhere(closing: str) -> Mistake:
+    """``closing`` is the name of the stream that closes it, if it has one."""
+    text = f"{closing or 'what closes it'} does not come from this loop, so it is no cycle"
+    return Mistake("STEP229", f"{text}: use {closing or 'what closes it'} where the loop is applied", "")
+
+
 def closed_by(name: str, found: str) -> Mistake:
     """``found`` says what stands where one stream is expected."""
     called = "loop" if name == UNNAMED else name

@@ -144,6 +144,9 @@ def _quotient(
     ctx: TypingContext,
     subject: RuleSubject,
 ) -> Dim:
+    if size.is_open:
+        text = f"the {what} of the tile of {operator} are static, and only a run knows {size}"
+        raise RuleError("STEP226", text, subject)
     part, whole_of = ctx.bound(size), ctx.bound(of)
     if part is not None and not is_size(part):
         raise RuleError("STEP217", f"the {what} of the tile of {operator} are {whole(part)}; {SIZE_RULE}", subject)
