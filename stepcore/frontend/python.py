@@ -846,7 +846,9 @@ class _Reader:
 
     def _prelude(self, bound: set[str]) -> CodeBlock | None:
         """Return the module-level statements that element functions use, in the order of the file."""
-        candidates = [(statement, code, self._made(statement)) for statement, code in self.statements]
+        text = self.module.source.text
+        changes = any(sign in text for sign in (":=", *(f".{name}(" for name in calls.LIST_METHODS)))
+        candidates = [(statement, code, self._made(statement, changes)) for statement, code in self.statements]
         # ``D_value = 16`` of a size in dims= is what a run binds, not a constant.
         sizes = {f"{symbol}_value" for symbol in bound}
         candidates = [item for item in candidates if item[2] - sizes]
@@ -860,12 +862,15 @@ class _Reader:
                 wanted |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
         return _join_statements(chosen[::-1]) if chosen else None
 
-    def _made(self, statement: ast.stmt) -> set[str]:
-        """Return the names that a statement binds, unless they are element functions, types or sizes."""
+    def _made(self, statement: ast.stmt, changes: bool) -> set[str]:
+        """Return the names that a statement binds or changes, unless they are element functions, types or sizes.
+
+        ``changes``: some expression of the file may bind a name or change a list.
+        """
         match statement:
             case ast.FunctionDef():
                 made = set() if statement.decorator_list else {statement.name}
-            case ast.Assign(targets=[ast.Name(id=name)]):  # as most are
+            case ast.Assign(targets=[ast.Name(id=name)]) if not changes:  # as most are
                 made = {name}
             case ast.Assign() | ast.AnnAssign():
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
