@@ -18,6 +18,7 @@ from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.jobdata.choices import AffineRule
 from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall, written_call
+from stepcore.rewrites.extents import reads_as_much
 from stepcore.sizes.dim import product
 from stepcore.text.span import Embedded, Span
 from stepcore.types import StreamType, tensor_shapes
@@ -157,12 +158,14 @@ def applied(subject: RewriteSubject, site: RewriteSite) -> RewriteSubject | None
 def rewritten(subject: RewriteSubject, text: str, *, retiles: bool) -> RewriteSubject | None:
     """Return the program as ``text`` has it; None where it has errors or another interface.
 
-    ``retiles``: what it returns may be cut into other tiles.
+    ``retiles``: what it returns may be cut into other tiles, of which it has to read as much as before.
     """
     if text == subject.text:
         return None
     made = subject_of(text, subject.path, subject.name, subject.affine)
     if made is None or not _fits(subject.checked.spec, made.checked.spec, retiles=retiles):
+        return None
+    if retiles and not reads_as_much(subject.graph, made.graph, subject.checked.spec.bindings()):
         return None
     return replace(made, compute=subject.compute)
 
