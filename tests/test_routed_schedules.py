@@ -75,6 +75,24 @@ def single(x, wr, w):  # stepsmith: x[1, D], wr[D, 4], w[4, D, F]
     return torch.einsum("te,edf,td->tf", route, w, x)
 
 
+def shared_expert(x, wr, w, v):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F], v[D, F]
+    weight, index = torch.topk(torch.softmax(x @ wr, -1), 2, dim=-1)
+    route = torch.zeros(x.shape[0], 4).scatter(1, index, weight)
+    return torch.einsum("te,edf,td->tf", route, w, x) + x @ v
+
+
+def masked_softmax(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
+    scores = x @ wr
+    chosen = torch.zeros_like(scores).scatter(1, torch.topk(scores, 2, dim=-1)[1], 1.0)
+    route = torch.softmax(scores.masked_fill(chosen == 0, float("-inf")), -1)
+    return torch.einsum("te,edf,td->tf", route, w, x)
+
+
+def gate(x):  # stepsmith: x[T, E]
+    values, places = x.topk(2, dim=-1)
+    return torch.zeros_like(x).scatter(-1, places, torch.softmax(values, -1))
+
+
 def residual(x, wr, w, g):  # stepsmith: x[T, D], wr[D, 4], w[4, D, D], g[D]
     route = torch.zeros(x.shape[0], 4).scatter(1, torch.topk(x @ wr, 2)[1], 1.0)
     return (x - 1) * g / 2 + torch.einsum("te,edf,td->tf", route, w, x) + 0.5
@@ -352,3 +370,16 @@ def test_the_closed_form_of_memory_is_what_the_exact_engine_counts(source: Path,
             program.checked, PAPER, routes=routes_of(program.checked.typed, drawn, plan.count, point.rows)
         )
         assert program.estimated_bytes == timed.on_chip
+
+
+@pytest.mark.parametrize("name", ["shared_expert", "masked_softmax"])
+def test_what_is_not_routed_is_computed_for_all_experts_and_told(source: Path, name: str) -> None:
+    found = job(source, name, emit="tiled", dims={"T": 8, "D": 12, "F": 8})
+    assert found["solved"] and found["programs"][0]["layout"].startswith("arrays")
+    (note,) = (each for each in found["notes"] if each.startswith("every row is computed for every expert: "))
+    assert "experts cannot be routed: " in note
+
+
+def test_a_gate_without_experts_is_not_told_of_them(source: Path) -> None:
+    found = job(source, "gate", emit="tiled", dims={"T": 8, "E": 8})
+    assert found["solved"] and not any("expert" in each for each in found["notes"])

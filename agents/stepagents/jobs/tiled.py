@@ -14,6 +14,7 @@ from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.deliver import Delivered, delivered
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.ragged.search import ragged_schedules
+from stepagents.schedules.routed.mixture import multiplies_by_choice
 from stepagents.schedules.routed.search import routed_schedules
 from stepagents.schedules.search import ScheduleOptions, TiledLowering, schedules
 from stepagents.torchfn.refusals import NO_LOWERING
@@ -78,12 +79,15 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
 
 
 def _routed(traced: TracedFunction, options: ScheduleOptions, tell: Callable[[int], None]) -> TiledLowering:
-    """Return a mixture of experts as a routed program where it can be one, else every other schedule."""
+    """Return a mixture of experts as a routed program where it can be one, else every other schedule, and why."""
     routed = routed_schedules(traced, options, tell)
     if routed is not None and routed.programs:
         return routed
     found = schedules(traced, options, tell)
-    return found if routed is None or found.programs else routed
+    if routed is None or not found.programs:
+        return routed or found
+    is_told = multiplies_by_choice(traced)  # else there are no experts
+    return replace(found, reason=routed.reason, line=routed.line) if is_told else found
 
 
 def _files(
@@ -145,6 +149,9 @@ def _solved(
     best = _written(program, file, program.schedule)
     others, faults = _smaller(order, found, traced)
     notes = [*_notes(program, file, assumed), *_far(program, traced, order.chip)]
+    if found.reason:  # why it is not routed, though it is a mixture of experts
+        place = "" if found.line is None else f"line {found.line}: "
+        notes.append(f"every row is computed for every expert: {place}{found.reason}")
     if others:
         notes.append(f"{len(others)} more with fewer bytes on chip and more cycles")
     return replace(

@@ -119,6 +119,13 @@ def is_mixture(traced: TracedFunction) -> bool:
         return False
 
 
+def multiplies_by_choice(traced: TracedFunction) -> bool:
+    """Whether a product of matrices depends on which places were chosen: what experts compute, or their weights."""
+    nodes: list[Node] = list(traced.graph.graph.nodes)
+    choices = {choice.node for node in nodes for choice in _choice(node)}
+    return any(opname(node) in PRODUCTS and choices & needed_for(node) for node in nodes)
+
+
 def _choice(node: Node) -> Iterator[ExpertChoice]:
     given: Any = node.args
     if opname(node) == "topk":
