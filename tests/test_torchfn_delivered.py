@@ -214,6 +214,19 @@ def test_functions_of_all_shapes_give_files_that_verify(name: str, tmp_path: Pat
     assert best["streaming_degree"] > 0.9
 
 
+def test_numbers_are_not_blamed_for_a_mask_that_leaves_nothing_of_a_row(tmp_path: Path) -> None:
+    source = tmp_path / "masked.py"
+    text = (
+        "import torch\ndef f(q, m):  # stepsmith: q[n, k], m[n, k] bool\n"
+        "    return torch.softmax(q.masked_fill(m, float('-inf')), -1)\n"
+    )
+    source.write_text(text, encoding="utf-8")
+    found = job(source, "f")
+    assert found["solved"]
+    assert not [note for note in found["notes"] if "in all checks" in note]
+    assert 'torch.rand"' not in found["programs"][0]["text"]
+
+
 def test_only_what_has_to_be_is_drawn_from_0_to_1(tmp_path: Path) -> None:
     source = tmp_path / "logs.py"
     text = "import torch\ndef f(x, y):  # stepsmith: x[m], y[m]\n    return torch.log(x) + y.abs()\n"

@@ -19,7 +19,7 @@ from stepagents.torchfn.subject import TracedSubject, load
 from stepagents.torchfn.target import find_target
 
 FOLDER = Path(__file__).parent / "torch_functions"
-MODULES = ("Normed", "Remembering", "Tabled", "Derived", "Counting")
+MODULES = ("Normed", "Averaging", "Remembering", "Tabled", "Derived", "Counting")
 FUNCTIONS = ("cached", "kept")
 
 

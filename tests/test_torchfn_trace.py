@@ -223,6 +223,20 @@ def test_example_inputs_tell_types_and_comments_call_their_sizes(tmp_path: Path)
     ]  # fmt: skip
 
 
+def test_sizes_that_a_weight_has_by_chance_get_symbols_and_those_that_it_has_to_have_do_not(tmp_path: Path) -> None:
+    """An image as wide as it has channels cannot be made smaller for a check unless its width is a symbol."""
+    text = (
+        "import torch\nclass Net(torch.nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n"
+        "        self.up = torch.nn.ConvTranspose3d(4, 8, (3, 5, 7), stride=2)\n"
+        "    def forward(self, x):\n        return self.up(x)\n"
+        "def get_inputs():\n    return [torch.randn(4, 4, 4, 8, 9)]\n"
+    )
+    found = written(tmp_path, text, "Net")
+    assert [", ".join(map(str, item.dims)) for item in found.inputs if item.kind == "user"] == ["M, 4, K, D, N"]
+    assert found.bound == {"N": 9, "M": 4, "K": 4, "D": 8}
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_the_largest_number_is_written_so_that_it_is_one(dtype: torch.dtype) -> None:
     for value in (torch.finfo(dtype).max, torch.finfo(dtype).min):

@@ -16,6 +16,17 @@ class Normed(nn.Module):
         return self.norm(self.linear(x))
 
 
+class Averaging(nn.Module):
+    """A batch norm whose running statistics are plain means: each call reads how many batches there were."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(6, momentum=None)
+
+    def forward(self, x):  # stepsmith: x[n, 6]
+        return self.norm(x)
+
+
 class Remembering(nn.Module):
     """A recurrent cell whose state is a plain attribute that each call replaces."""
 

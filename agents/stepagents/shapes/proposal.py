@@ -159,7 +159,7 @@ def check(target: Target, description: Description, guard: Guard) -> Refused | N
         subject, examples = load(target, description, guard)
         bound = dict(description.bindings)
         if examples is not None:
-            subject, bound = symbolic_arguments(subject, bound, symbolic=True)
+            subject, bound = symbolic_arguments(subject, bound, guard, symbolic=True)
         sizing_of(subject, bound, guard)
     except Refused as error:
         return error

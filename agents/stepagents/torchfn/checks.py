@@ -6,7 +6,8 @@ permit (it raises, or gives no element) is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Final
@@ -28,6 +29,7 @@ _BOUNDS: Final = (None, 10, 4, 2, 1)  # for whole numbers of which nothing is kn
 _GENERATORS: Final = ("torch.rand", "torch.ones")
 _ENOUGH: Final = 3  # data sets, with which no further sizes are tried
 _MOST_DRAWS: Final = 6  # of numbers of any sign
+_PROOFS: Final = 2  # draws that show that the numbers of an input were not at fault
 
 
 class Checks(Record):
@@ -171,7 +173,8 @@ class _Maker:
         last for all of them.
         """
         before = dict(self.draws)
-        free = [name for name, draw in before.items() if draw == "torch.randn"]
+        fractions = {item.name for item in self._traced.inputs if TORCH_DTYPES[item.dtype].is_floating_point}
+        free = [name for name, draw in before.items() if draw == "torch.randn" and name in fractions]
         choices = [{name: generator} for generator in _GENERATORS for name in free] if len(free) > 1 else []
         choices += [dict.fromkeys(free, generator) for generator in _GENERATORS]
         plain: list[dict[str, str]] = [{}] * _MOST_DRAWS
@@ -179,10 +182,21 @@ class _Maker:
             self.draws = {**before, **change}
             found = self._drawn(sizes, below)
             if self._is_finite(found):
+                others = [self._redrawn(found, change, before) for _ in range(_PROOFS)] if change else []
+                if others and all(map(self._is_finite, others)):
+                    self.draws = before  # another input was at fault, such as a mask that left nothing
+                    return others[0]
+                self.draws = {**before, **change}
                 self.narrowed.update(change)
                 return found
         self.draws = before
         raise _NoNumbers("its results are no numbers (NaN)")
+
+    def _redrawn(self, found: CheckData, names: Collection[str], draws: Mapping[str, str]) -> CheckData:
+        """Return ``found`` with the inputs ``names`` drawn again as ``draws`` says."""
+        self.draws = dict(draws)
+        again = {item.name: self._tensor(item, found.sizes, None) for item in self._traced.inputs if item.name in names}
+        return replace(found, tensors={**found.tensors, **again})
 
     def _is_finite(self, found: CheckData) -> bool:
         results = found.results(found.tensors)

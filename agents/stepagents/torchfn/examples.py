@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import keyword
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from torch import Tensor
 
+from stepagents.torchfn.capture import probe
 from stepagents.torchfn.dims import RESERVED, Described, size_names
-from stepagents.torchfn.refusals import NO_SIZES, refuse
+from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.refusals import NO_SIZES, Refused, refuse
 from stepagents.torchfn.subject import Example, TracedSubject
 from stepagents.torchfn.target import Target
 from stepcore.sizes.dim import Dim
@@ -20,29 +22,36 @@ _LETTERS: Final = ("N", "M", "K", "D", "S", "T", "P", "Q")
 
 
 def symbolic_arguments(
-    subject: TracedSubject, asked: Mapping[str, int], *, symbolic: bool
+    subject: TracedSubject, asked: Mapping[str, int], guard: Guard, *, symbolic: bool
 ) -> tuple[TracedSubject, dict[str, int]]:
     """Return the subject with symbols for the sizes of its example inputs, and what each stands for there.
 
     Equal sizes share a symbol. A size of 1 stays a number, and so does one that a weight of the module has, except for
-    the first dimension of an argument, which is the batch in most modules. A symbol is called like the variable of the
-    module that holds its size (``batch_size``), or as a comment of the signature calls it, else by a letter.
+    the first dimension of an argument, which is the batch in most modules, and where the function runs at another one
+    (an image that happens to be as wide as it has channels). A symbol is called like the variable of the module that
+    holds its size (``batch_size``), or as a comment of the signature calls it, else by a letter.
+
+    Raises:
+        Refused: a size was asked for that it does not have.
     """
     weights = set(_weight_sizes(subject))
     sizes = [size.constant for item in subject.tensors for size in item.dims or ()]
     free = [size for size in dict.fromkeys(sizes) if size is not None and size not in {1, *weights}]
     first = [item.dims[0].constant for item in subject.tensors if len(item.dims or ()) > 1 and item.dims]
     leading = [size for size in dict.fromkeys(first) if size is not None and size > 1 and size in weights]
-    found = _names(subject, [*free, *leading])
-    names, batches = dict(zip(free, found, strict=False)), dict(zip(leading, found[len(free) :], strict=True))
-    bound = {name: size for size, name in (*names.items(), *batches.items())}
+    chance = _by_chance(subject, weights, guard) if symbolic else {}
+    alike = list(dict.fromkeys(chance.values()))
+    found = iter(_names(subject, [*free, *leading, *alike]))
+    names, batches, others = (dict(zip(group, found, strict=False)) for group in (free, leading, alike))
+    bound = {name: size for group in (names, batches, others) for size, name in group.items()}
     for name in asked:
         if name not in bound:
             known = f"its sizes are {', '.join(f'{key}={size}' for key, size in bound.items())}" if bound else ""
             target = subject.target
             raise refuse(NO_SIZES, f"{target.qualifier} has no size {name}", target.path, target.line, advice=known)
     bound |= asked
-    arguments = [_renamed(item, names, batches) if item.is_tensor else item for item in subject.arguments]
+    called = {place: others[size] for place, size in chance.items()}
+    arguments = [_renamed(item, names, batches, called) if item.is_tensor else item for item in subject.arguments]
     return (subject.with_arguments(arguments) if symbolic else subject), (bound if symbolic else {})
 
 
@@ -71,11 +80,41 @@ def _weight_sizes(subject: TracedSubject) -> Iterator[int]:
             yield from tensor.shape
 
 
-def _renamed(item: Described, names: Mapping[int, str], batches: Mapping[int, str]) -> Described:
+def _by_chance(subject: TracedSubject, weights: Container[int], guard: Guard) -> dict[tuple[str, int], int]:
+    """Return the sizes, by argument and axis behind its first, that a weight has and the function does not need.
+
+    One is not needed where the function runs on shapes with one more.
+    """
+    found: dict[tuple[str, int], int] = {}
+    for item in subject.tensors:
+        for axis, size in enumerate(item.dims or ()):
+            number = size.constant
+            if not axis or number is None or number == 1 or number not in weights:
+                continue
+            try:
+                probe(_longer(subject, item, axis), {}, guard)
+            except Refused as error:
+                if error.is_final:
+                    raise
+            else:
+                found[item.name, axis] = number
+    return found
+
+
+def _longer(subject: TracedSubject, item: Described, axis: int) -> TracedSubject:
+    """Return the subject with one more along an axis of an argument."""
+    dims = tuple(size + 1 if place == axis else size for place, size in enumerate(item.dims or ()))
+    longer = Described(item.name, dims, item.dtype)
+    return subject.with_arguments([longer if each is item else each for each in subject.arguments])
+
+
+def _renamed(
+    item: Described, names: Mapping[int, str], batches: Mapping[int, str], called: Mapping[tuple[str, int], str]
+) -> Described:
     dims: list[Dim] = []
     for axis, size in enumerate(item.dims or ()):
         known = {**names, **(batches if axis == 0 and len(item.dims or ()) > 1 else {})}
-        name = None if size.constant is None else known.get(size.constant)
+        name = None if size.constant is None else called.get((item.name, axis), known.get(size.constant))
         dims.append(size if name is None else Dim.symbol(name))
     return Described(item.name, tuple(dims), item.dtype)
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
 
 from stepagents.torchfn.blame import explained
 from stepagents.torchfn.dims import Described, Description
@@ -182,6 +183,7 @@ def _resolve(target: Target, module: ModuleType) -> tuple[Callable[..., Any], nn
     plain = () if owner is None else tuple(plain_state(owner))
     if owner is not None:
         _register(owner, plain)
+        _average(owner)
     function = instance if not method and owner is not None else getattr(instance, method or "forward")
     return function, owner, ModuleState(plain, named=named)
 
@@ -205,6 +207,16 @@ def _register(module: nn.Module, paths: Sequence[str]) -> None:
         owner, _, name = path.rpartition(".")
         part = module.get_submodule(owner)
         part.register_buffer(name, vars(part).pop(name).detach(), persistent=False)
+
+
+def _average(module: nn.Module) -> None:
+    """Have batch norms average their statistics with a weight: a plain mean needs the number of batches, as a number.
+
+    No program updates statistics, and what a norm returns does not depend on how that is done.
+    """
+    for part in module.modules():
+        if isinstance(part, _NormBase) and part.momentum is None:
+            part.momentum = 0.1
 
 
 def _keeps(module: nn.Module) -> bool:

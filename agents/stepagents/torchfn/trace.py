@@ -69,7 +69,7 @@ def trace(
     subject, examples = load(target, description, guard)
     bound = dict(description.bindings)
     if examples is not None:
-        subject, bound = symbolic_arguments(subject, bound, symbolic=symbolic)
+        subject, bound = symbolic_arguments(subject, bound, guard, symbolic=symbolic)
     tracer = _Tracer(subject, guard, further, rolled=rolled)
     sizing = sizing_of(subject, bound, guard)
     if not symbolic:
