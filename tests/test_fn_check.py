@@ -104,6 +104,20 @@ TABLE: list[tuple[str, Element, Element, Any, list[tuple[str, str]]]] = [
     ("return [input[0]]\n", VEC, TWO, None, [("STEP305", "[input[0]]")]),
     # shapes
     ("return [input[0].sum()]\n", VEC, VEC, None, [("STEP306", "input[0].sum()")]),
+    (
+        "return [input[0] if M_value == 5 else input[0].sum()]\n",
+        VEC,
+        VEC,
+        None,
+        [("STEP306", "input[0].sum()")],
+    ),
+    (
+        "return [input[0] if M == 5 else input[0] * 2 if M == 6 else input[0][None]]\n",
+        VEC,
+        VEC,
+        None,
+        [("STEP306", "input[0][None]")],
+    ),
     ("return [input[0] + torch.zeros(M_value)]\n", VEC, VEC, None, [("STEP306", "input[0] + torch.zeros(M_value)")]),
     ("return [input[0] @ input[0].unsqueeze(0)]\n", VEC, VEC, None, [("STEP306", "input[0] @ input[0].unsqueeze(0)")]),
     ("return [torch.dot(input[0], input[1])]\n", TWO, F32, None, [("STEP306", "torch.dot(input[0], input[1])")]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -192,6 +192,17 @@ class _Inference(Expressions):
         value = self.eval(node, scope)
         if len(self.findings) == before:
             self._returned(node, value)
+            if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == len(components(self.decl.output)):
+                self._chosen(node.elts, value, scope)
+
+    def _chosen(self, parts: Sequence[ast.expr], values: Sequence[Any], scope: dict[str, Any]) -> None:
+        """Look at both arms of components that are a choice, which as a whole have no shape where the arms differ."""
+        flops, products = self.shapes.flops, list(self.shapes.matmuls)  # counted already
+        for index, (part, item) in enumerate(zip(parts, components(self.decl.output), strict=True)):
+            if isinstance(part, ast.IfExp) and values[index] is None:
+                for arm in _arms(part):
+                    self._component(arm, self.eval(arm, scope), index, element_shape(item), dtype_of(item))
+        self.shapes.flops, self.shapes.matmuls = flops, products
 
     def _returned(self, node: ast.expr, value: Any) -> None:
         name, count = self.decl.func_name, len(components(self.decl.output))
@@ -245,6 +256,13 @@ class _Inference(Expressions):
         elif value.dtype is not None and value.dtype != dtype:
             text = f"{where} has another element type than declared\n  expected {dtype}\n  found    {value.dtype}"
             self.findings.append(BodyFinding("STEP306", node, text))
+
+
+def _arms(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.IfExp):
+        yield from (*_arms(node.body), *_arms(node.orelse))
+    else:
+        yield node
 
 
 class _OfComponent(ast.NodeTransformer):
