@@ -117,3 +117,25 @@ def test_published_tasks_with_the_selectors_of_a_run(path: Path) -> None:
 def test_random_programs_with_the_selectors_of_a_run(seed: int) -> None:
     """A sample of the campaign ``programs`` of ``make soak``."""
     assert_literal(drawn_program(seed, runs=True).network)
+
+
+SUMMED = """\
+sizes: {"~L": {min: 0, max: 4}}
+inputs:
+- {name: E0, dtype: fp32, dims: ["~L", M], data_gen: torch.randn}
+- {name: E1, dtype: "Multihot(fp32, 2)", dims: [M], min: 0, max: 2}
+outputs:
+- {name: S0, dtype: fp32, dims: ["~Q", M], data_transform: ["return input_data['E0']"]}
+impl: |
+  E2, E3 = step.Copy(depth=8).apply(E1)
+  E4 = step.Partition(N=2, depth=64).apply((E0, E2))
+  return step.Flatten(L=[1]).apply(step.Reassemble().apply((E4, E3)))
+"""
+
+
+def test_lists_that_become_one_are_as_long_as_those_that_are_gathered() -> None:
+    """Without a run selectors tell how many lists there are, and each is as long as it can be."""
+    checked = program(SUMMED)
+    assert checked.runnable, "it is typed"
+    found = network_of(checked.spec, checked.typed, {**SIZES, "~L": 4}, PRESETS["default"])
+    assert not assert_literal(found.network).waiting

@@ -125,12 +125,26 @@ class ProgramStreams:
 
     def _lengths(self, size: Dim) -> list[int] | None:
         """Return the values of a ragged size, one for each position outside; None where they are not known."""
+        for made in size.derivations():
+            if made.operator == "sum" and made.ragged and made.text not in self.lengths:
+                summed = self._summed(made)
+                if summed is not None:
+                    self.lengths[made.text] = summed
         known = [made.text for made in size.derivations() if made.text in self.lengths]
         if not known:
             return None
         self.number(size)  # and all that it is derived from
         rows = zip(*(self.lengths[name] for name in known), strict=True)
         return [size.bind({**self.sizes, **dict(zip(known, row, strict=True))}) for row in rows]
+
+    def _summed(self, made: Derived) -> list[int] | None:
+        """Return the sums of a size over so many positions of each list, where only how many these are is known."""
+        inner, counted = made.operands
+        counts = self._lengths(counted) if isinstance(counted, Dim) else None
+        if counts is None or not isinstance(inner, Dim) or self._lengths(inner) is not None:
+            return None
+        most = self.number(inner)
+        return [most * count for count in counts]
 
     def _open_known(self) -> None:
         """Say of streams with ragged sizes whose lengths are known that their lists differ; of empty ones, too."""
