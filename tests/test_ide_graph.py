@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from stepcore.ide.graph_view import MAX_NODES, EdgeView, GraphView, NodeView, gr
 from stepcore.jobdata.editor import PlainPosition, PlainRange
 from stepcore.jobdata.plain import written
 from stepcore.jobdata.programs import ComponentRow, QuantityRow, StreamRow
+from stepcore.ops import OPERATORS
 from stepcore.text.span import Span
 
 ROOT = Path(__file__).parents[1]
@@ -264,3 +266,10 @@ def test_comments_of_delivered_files_name_the_groups() -> None:
     assert groups(text, "program") == [
         ("Map", "line 3: y = relu(x)"), ("Map", "line 3: y = relu(x)"), ("Accum", ""),
     ]  # fmt: skip
+
+
+def test_every_operator_has_a_colour_in_the_panel() -> None:
+    drawing = (ROOT / "editor-extension/src/views/panel/draw.ts").read_text(encoding="utf-8")
+    table = drawing.partition("const FAMILIES")[2].partition("};")[0]
+    named = set(re.findall(r'^  (\w+): "\w+",$', table, re.MULTILINE))
+    assert named >= {operator.__name__ for operator in OPERATORS}

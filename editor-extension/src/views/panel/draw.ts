@@ -5,10 +5,11 @@ import { type Box, type Picture, type PlacedEdge, type PlacedNode, type Point, p
 import { type Palette, rules } from "./style";
 
 /** Families of operators, by what they do to a stream: each has a colour. */
-const FAMILIES: Readonly<Record<string, "compute" | "shape" | "route">> = {
+const FAMILIES: Readonly<Record<string, "compute" | "shape" | "route" | "memory">> = {
   Map: "compute",
   Accum: "compute",
   Scan: "compute",
+  FlatMap: "compute",
   Promote: "shape",
   Flatten: "shape",
   Reshape: "shape",
@@ -17,10 +18,22 @@ const FAMILIES: Readonly<Record<string, "compute" | "shape" | "route">> = {
   RepeatRef: "shape",
   Bufferize: "shape",
   Streamify: "shape",
+  Expand: "shape",
+  Retile: "shape",
+  RetileStreamify: "shape",
   Copy: "route",
   Zip: "route",
   Partition: "route",
   Merge: "route",
+  Identity: "route",
+  EagerMerge: "route",
+  Reassemble: "route",
+  Parallelize: "route",
+  Feedback: "route",
+  LinearOffChipLoad: "memory",
+  LinearOffChipStore: "memory",
+  RandomOffChipLoad: "memory",
+  RandomOffChipStore: "memory",
 };
 
 /** Streams of a bundle that a tooltip lists. */

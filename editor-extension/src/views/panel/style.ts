@@ -17,6 +17,7 @@ export interface Palette {
   readonly compute: string;
   readonly shape: string;
   readonly route: string;
+  readonly memory: string;
   readonly heat: string;
   readonly uiFont: string;
   readonly codeFont: string;
@@ -39,6 +40,7 @@ export const THEME: Readonly<Record<keyof Palette, readonly [...string[], string
   compute: ["--vscode-charts-purple", "#8250df"],
   shape: ["--vscode-charts-yellow", "#9a6700"],
   route: ["--vscode-charts-orange", "#bc4c00"],
+  memory: ["--vscode-terminal-ansiCyan", "#1b7c83"],
   heat: ["--vscode-charts-orange", "#e36209"],
   uiFont: ["--vscode-font-family", "system-ui, sans-serif"],
   codeFont: ["--vscode-editor-font-family", "ui-monospace, Menlo, Consolas, monospace"],
@@ -73,6 +75,7 @@ export function rules(palette: Palette): string {
 .picture .compute .accent { fill: ${p.compute}; }
 .picture .shape .accent { fill: ${p.shape}; }
 .picture .route .accent { fill: ${p.route}; }
+.picture .memory .accent { fill: ${p.memory}; }
 .picture .input .body { stroke: ${p.input}; stroke-width: 1.5; }
 .picture .output .body { stroke: ${p.output}; stroke-width: 1.5; }
 .picture .heat { fill: ${p.heat}; stroke: none; pointer-events: none; }
