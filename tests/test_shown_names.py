@@ -6,16 +6,22 @@ import json
 import os
 import sys
 import unicodedata
+from html import escape
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 import pytest
 
+import stepcore as step
 import warm
 from cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK
+from stepagents.optimize.outcome import Optimized
+from stepagents.optimize.page import optimize_page
+from stepagents.report.page import report_page
 from stepcore.cli import doctor, main
 from stepcore.cli.terminal import complain
 from stepcore.text.wording import one_line
+from test_report import attempt, run
 
 FORGED = "forged.step.yaml:1:1: error[STEP101] not there"
 NAMES = {
@@ -186,3 +192,63 @@ def test_doctor_and_explanations(
     output(capsys, "ops", name)
     output(capsys, name)
     output(capsys, "check", f"--{name}")
+
+
+def test_time_and_hardware(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(f"{name}.step.yaml")
+    file.write_text(TASK + GOOD, encoding="utf-8")
+    assert f"{one_line(file)}::" in output(capsys, "time", str(file))
+    assert json.loads(output(capsys, "time", "--format", "json", str(file)))[0]["path"] == str(file)
+    output(capsys, "time", "--compare", str(file), str(file))
+    output(capsys, "time", "--compare", "sn40l", "example", str(file))
+    output(capsys, "simulate", "--timing", str(file))
+    output(capsys, "verify", str(file))
+    file.write_text(TASK + ILL_TYPED, encoding="utf-8")
+    output(capsys, "time", str(file))
+    output(capsys, "time", f"{file}::{name}", "--hw", f"{name}.toml")
+    script = Path(f"{name}.py")
+    script.write_text(PYTHON, encoding="utf-8")
+    output(capsys, "time", str(script))
+    output(capsys, "time", "--compare", str(script), name)
+    chip = Path(f"{name}.toml")
+    chip.write_text('base = "sn40l"\n', encoding="utf-8")
+    output(capsys, "hw", "--hw", str(chip))
+    output(capsys, "hw", name)
+    output(capsys, "time", "--hw", str(chip), str(script))
+    chip.write_text(f"base = 3\n{json.dumps(name)} = 1\n", encoding="utf-8")
+    output(capsys, "hw", "--hw", str(chip))
+    Path("pyproject.toml").write_text(f"[tool.stepsmith.timing]\nhw = {json.dumps(str(chip))}\n", "utf-8", "replace")
+    output(capsys, "hw")
+
+
+MARKUP = "<img src=x onerror=alert(1)></script><b>\"'&"
+
+
+def test_pages_of_optimize(worst: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path("<img src=x onerror=alert(1)><")
+    folder.mkdir()
+    file = folder / f"script><b>{worst}.step.yaml"
+    file.write_text(TASK + GOOD.replace("E1, E2", f"# {MARKUP}\n  E1, E2", 1), encoding="utf-8")
+    text = output(capsys, "optimize", "--budget-seconds", "2", str(file))
+    assert one_line(file) in text
+    output(capsys, "optimize", "--budget-seconds", "2", str(file))
+    page = output(capsys, "optimize", "--budget-seconds", "2", "--format", "html", str(file))
+    assert escape(one_line(file)) in page
+    assert "<img" not in page and "<b>" not in page and "</script" not in page
+
+
+def test_pages_of_runs_and_streams_of_notebooks() -> None:
+    strange = MARKUP + "".join(NAMES.values())
+    failed = attempt(strange, reason=strange, impl=f"# {MARKUP}\x1b[2J\u202e\x85\n\treturn E0")
+    pages = [
+        report_page([run([failed], label=strange)]),
+        optimize_page([Optimized(strange, strange, strange, strange, problem=strange)]),
+    ]
+    stream = step.Stream(strange, step.f32, 0, [2])
+    pages.append(stream._repr_html_())
+    for page in pages:
+        shown_right(page.replace("\t", ""))
+        assert "<img" not in page and "<b>" not in page and "</script" not in page
+        assert escape(MARKUP) in page
+    assert "\\x1b[2J\\u202e\\x85\n\treturn E0</pre>" in pages[0]
+    assert one_line(strange) in repr(stream)

@@ -25,6 +25,7 @@ from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.system.scarce import reason_of
 from stepcore.text.files import TextFile, Unusable, decode, read_file
 from stepcore.text.span import Span
+from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
     from stepcore.jobdata.choices import AffineRule
@@ -142,7 +143,7 @@ def _render(
         from stepcore.reports.sarif import render_sarif
 
         return render_sarif(reports) + "\n"
-    fixed = "".join(f"fixed {report.path}\n" for report in reports if report.fixed)
+    fixed = "".join(f"fixed {one_line(report.path)}\n" for report in reports if report.fixed)
     findings = "" if options.quiet else render_text(reports, paint, options.max_findings)
     codes = by_code(reports) if is_search or options.quiet else ""
     return fixed + findings + codes + _left_out(skipped) + summary(reports) + "\n"

@@ -12,8 +12,8 @@ from stepcore.chips.keys import FLOPS, KEYS, HardwareError, all_values, differen
 from stepcore.chips.prices import PRICES
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, complain
 from stepcore.cli.time import unusable_chip
-from stepcore.reports.text import clean
 from stepcore.settings.config import Config, ConfigError, Configs
+from stepcore.text.wording import one_line
 from stepcore.timing.hardware import PRESETS, Hardware
 
 
@@ -43,9 +43,9 @@ def show(name: str | None, output: str, hw: str | None = None) -> int:
         return EXIT_CLEAN
     for chip in chips:
         lines = _listed(chip) if one is None else _changed(chip) if hw is not None else _explained(chip)
-        print("\n".join(map(clean, lines)), end="\n\n")
+        print("\n".join(map(one_line, lines)), end="\n\n")
     if one is None:
-        print(clean(f"in force here: {_origin(here)}"))
+        print(one_line(f"in force here: {_origin(here)}"))
     return EXIT_CLEAN
 
 

@@ -178,7 +178,7 @@ class _Session:
         found = [run for run in every if not isinstance(run, ComposedFile)] or every
         if len(found) > 1:
             names = [run.name if isinstance(run, ComposedFile) else run[0].timed.name for run in found[:3]]
-            named = ", ".join(f"{one_line(text)}::{name}" for name in names)
+            named = ", ".join(f"{one_line(text)}::{one_line(name)}" for name in names)
             complain(f"{one_line(text)}: holds {len(found)} programs; name one of them: {named}")
             self.code = EXIT_UNUSABLE
         return found if len(found) == 1 else []
@@ -249,17 +249,17 @@ class _Session:
         self, target: FileTarget, result: CheckResult, checked: Checked, chip: Hardware
     ) -> tuple[TimedFile, RunRecorder]:
         if not is_right(result, checked) and checked.undecided is None:
-            raise Unusable(target.path, f"{checked.name} has errors: run `stepsmith check`", "STEP910")
+            raise Unusable(target.path, f"{one_line(checked.name)} has errors: run `stepsmith check`", "STEP910")
         recorder, wanted = RunRecorder(), self.options.trace is not None
         try:
             timed = time_program(checked, chip, self.options.engine, recorder=recorder if wanted else None)
         except NotTimed as error:
-            raise Unusable(target.path, f"{checked.name} cannot be timed: {error}", "STEP907") from error
+            raise Unusable(target.path, f"{one_line(checked.name)} cannot be timed: {error}", "STEP907") from error
         better = what_if(checked, timed, STEPS) if self.options.what_if else None
         return TimedFile(str(target.path), result.source, timed, better=better), recorder
 
     def _show(self, lines: Iterable[str]) -> None:
-        print("\n".join(map(clean, lines)), end="\n\n")
+        print("\n".join(map(one_line, lines)), end="\n\n")
 
     def _write(self, name: str, found: Sequence[tuple[TimedFile, RunRecorder]]) -> None:
         try:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 from stepcore.cycles.composed import ComposedFile, composed_json
 from stepcore.cycles.report import TimedFile, as_json, percent
 from stepcore.cycles.timed import busy
+from stepcore.text.wording import one_line
 
 Comparable: TypeAlias = TimedFile | ComposedFile
 
@@ -56,7 +57,7 @@ def side_by_side(one: Comparable, other: Comparable) -> Iterator[str]:
     for row in rows:
         left, *figures = row
         cells = [left.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(figures, widths[1:], strict=True))]
-        yield "  ".join(cells).rstrip()
+        yield one_line("  ".join(cells).rstrip())
 
 
 def _is_composed(*files: Comparable) -> bool:

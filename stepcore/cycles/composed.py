@@ -21,7 +21,7 @@ from stepcore.findings.diagnostics import StepError
 from stepcore.jobdata.choices import AffineRule, TimingEngine
 from stepcore.sizes.dim import DEFAULT_SIZES
 from stepcore.text.span import SourceFile
-from stepcore.text.wording import counted
+from stepcore.text.wording import counted, one_line
 from stepcore.timing.hardware import Hardware
 from stepcore.timing.recorder import RunRecorder
 
@@ -222,7 +222,11 @@ def composed_memory(file: ComposedFile) -> str:
 
 
 def composed_picture(file: ComposedFile) -> Iterator[str]:
-    """Yield the lines of a picture: a bar for each program, as long as its share of the cycles."""
+    """Return the lines of a picture: a bar for each program, as long as its share of the cycles."""
+    return map(one_line, _drawn(file))
+
+
+def _drawn(file: ComposedFile) -> Iterator[str]:
     total = sum(line.cycles for line in file.lines)
     what = "cycles:" if file.stopped is None else "stops after"
     timed = file.lines[0].file.timed

@@ -11,6 +11,7 @@ from stepcore.cycles.routes import SAYINGS
 from stepcore.cycles.timed import Timed, busy
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.text.span import SourceFile, Span
+from stepcore.text.wording import one_line
 from stepcore.timing.exact import UnitTime
 
 BAR: Final = 40  # characters
@@ -152,6 +153,10 @@ def _stop(file: TimedFile) -> dict[str, Any]:
 
 def summary(file: TimedFile) -> str:
     """Return one line: cycles, chip, bottleneck; or where it stops, and what cures that."""
+    return one_line(_summed_up(file))
+
+
+def _summed_up(file: TimedFile) -> str:
     timed, timing = file.timed, file.timed.timing
     about = "~" if timed.engine == "fluid" else ""
     if timing.waiting:
@@ -163,7 +168,11 @@ def summary(file: TimedFile) -> str:
 
 
 def picture(file: TimedFile) -> Iterator[str]:
-    """Yield the lines of a picture: a bar for each unit, the bottleneck marked, and one for memory."""
+    """Return the lines of a picture: a bar for each unit, the bottleneck marked, and one for memory."""
+    return map(one_line, _drawn(file))
+
+
+def _drawn(file: TimedFile) -> Iterator[str]:
     timed = file.timed
     timing = timed.timing
     about = "~" if timed.engine == "fluid" else ""

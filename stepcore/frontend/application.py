@@ -11,6 +11,7 @@ from stepcore.frontend.state import MAX_NESTING
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
+    OnePass,
     OperatorRef,
     OperatorValue,
     StreamRef,
@@ -107,6 +108,7 @@ def consume(el: Elaboration, leaf: ArgumentLeaf, node: int | None, expected: str
         el.report("STEP205", leaf.expr, f"{expected}, and {value} is a parameter", way_out)
         return []
     is_told = isinstance(value, OperatorValue) and value.op is None
+    is_told |= isinstance(value, OnePass) and value.is_generator and not el.takes_generators  # where it was made
     if value is UNKNOWN or is_told or isinstance(value, UnknownSequence | TensorValue):
         el.suppress_unused = True
         return []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from stepcore.findings import budget
 from stepcore.findings.budget import OutOfBudget
@@ -65,6 +65,8 @@ _NOTHING: Final = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=
 
 class Elaboration(ABC):
     """The elaboration of one program into :attr:`graph`, :attr:`uses` and :attr:`diagnostics`."""
+
+    takes_generators: ClassVar[bool] = False  # True: Python runs the text, and :mod:`closed` says nothing of them
 
     # So many attributes are found several times as fast in slots: Python shares the keys of 30 at most.
     __slots__ = (

@@ -30,6 +30,7 @@ from stepcore.frontend.sequences import (
 )
 from stepcore.frontend.state import Abandon
 from stepcore.frontend.values import (
+    GENERATOR,
     UNKNOWN,
     Alternatives,
     ContextSizes,
@@ -759,7 +760,7 @@ def _comprehension(el: Elaboration, node: ast.ListComp | ast.GeneratorExp) -> Va
     if not exact:
         return UnknownSequence(results[0] if results else UNKNOWN)
     if isinstance(node, ast.GeneratorExp):
-        return OnePass("a generator", iter(results), len(results))
+        return OnePass(GENERATOR, iter(results), len(results))
     return results
 
 

@@ -51,6 +51,8 @@ class ScriptElaborator(Elaborator):
     ``is_followed``: what becomes of each of them is known, whatever a run of the script decides.
     """
 
+    takes_generators = True
+
     def __init__(self, name: str, module: PyModule) -> None:
         bound = _bindings(module.scope)
         super().__init__(name, {**DEFAULT_SIZES, **bound}, dialect=module.dialect)

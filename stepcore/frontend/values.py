@@ -64,6 +64,9 @@ class UnknownSequence:
     item: Value
 
 
+GENERATOR: Final = "a generator"  # what made an iterator that no function gave
+
+
 @dataclass(slots=True, eq=False)
 class OnePass:
     """What ``zip``, ``enumerate``, ``reversed`` and generators give: an iterator over the lists themselves.
@@ -77,6 +80,11 @@ class OnePass:
     count: int
     width: int = 1
     depth: int = 1
+
+    @property
+    def is_generator(self) -> bool:
+        """Whether a generator expression made it."""
+        return self.maker == GENERATOR
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -380,7 +388,7 @@ def describe(value: Value) -> str:
         case TensorValue():
             return "a tensor"
         case OnePass():
-            return "a generator" if value.maker == "a generator" else f"the iterator of {value.maker}"
+            return GENERATOR if value.is_generator else f"the iterator of {value.maker}"
         case View():
             return f"the {value.part} of a dictionary"
         case range():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.surface.origins import Origin
-from stepcore.text.wording import counted
+from stepcore.text.wording import counted, one_line
 from stepcore.types import StreamType, shape_text
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _STYLE: Final = "font-family:monospace;font-size:12px;color:inherit"
 
 def line(name: str, type_: StreamType, sizes: dict[str, int], data: Sequence[Tensor] | None) -> str:
     """Return ``Stream E0: [M, N] = [5, 7] of fp32: 0.1, 0.2, ... (35 values)``."""
-    what = f"Stream {name}: " if name else "Stream "
+    what = f"Stream {one_line(name)}: " if name else "Stream "
     text = f"{what}{_typed(type_, sizes if data is not None else {})}"
     if data is None:
         return f"{text}, without data"
@@ -35,7 +35,8 @@ def line(name: str, type_: StreamType, sizes: dict[str, int], data: Sequence[Ten
 
 def html(name: str, type_: StreamType, sizes: dict[str, int], data: Sequence[Tensor] | None, origin: Origin) -> str:
     """Return a table with the type and the first values, a sparkline for each component, and the dataflow as SVG."""
-    rows = [("stream", escape(name) or "&mdash;"), ("type", escape(_typed(type_, sizes if data is not None else {})))]
+    typed = _typed(type_, sizes if data is not None else {})
+    rows = [("stream", escape(one_line(name)) or "&mdash;"), ("type", escape(typed))]
     if data is None:
         rows.append(("data", "none"))
     for number, tensor in enumerate(data or ()):
@@ -144,7 +145,8 @@ def _wire(start: tuple[int, int], end: tuple[int, int]) -> str:
 
 
 def _box(origin: Origin, x: int, y: int) -> str:
-    title = ": ".join(filter(None, (origin.label, "input" if origin.operator is None else origin.operator.text())))
+    made_by = "input" if origin.operator is None else origin.operator.text()
+    title = one_line(": ".join(filter(None, (origin.label, made_by))))
     type_ = str(origin.type)
     texts = "".join(
         f'<text x="{x + 6}" y="{y + below}" fill="currentColor" style="{_STYLE}">{escape(_short(text))}</text>'

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Final
 
 from stepagents.optimize.candidates import FasterText
 from stepagents.optimize.outcome import Optimized, brought
 from stepagents.report.document import html_document
 from stepagents.report.scales import Log, short
-from stepagents.report.svg import drawing, element, hint, label, line
+from stepagents.report.svg import drawing, element, hint, label, line, words
 from stepcore.text.wording import times_text
 
 _WIDTH: Final = 760.0
@@ -22,19 +21,19 @@ def optimize_page(outcomes: Sequence[Optimized]) -> str:
     """Return the page of some programs."""
     title = "Stepsmith optimize: " + ", ".join(outcome.program for outcome in outcomes)
     sections = (_section(number, outcome) for number, outcome in enumerate(outcomes))
-    return html_document(title, element("h1", escape(title)), *sections)
+    return html_document(title, element("h1", words(title)), *sections)
 
 
 def _section(number: int, outcome: Optimized) -> str:
-    heading = element("h2", escape(f"{outcome.program} on {outcome.hw}"))
+    heading = element("h2", words(f"{outcome.program} on {outcome.hw}"))
     if outcome.best is None:
-        return element("section", heading, element("p", escape(f"{outcome.path}: {outcome.problem}")))
+        return element("section", heading, element("p", words(f"{outcome.path}: {outcome.problem}")))
     before = "it stopped" if outcome.old is None else f"{outcome.old.cycles:,} cycles"
     ratio = "" if outcome.ratio is None else f", {times_text(outcome.ratio)} of the bound ({outcome.bound_by})"
     text = (
         f"{outcome.path}: before {before}; now {outcome.best.figures.cycles:,} cycles{ratio}. All points are verified."
     )
-    return element("section", heading, element("p", escape(text)), _plot(number, outcome), _steps(outcome))
+    return element("section", heading, element("p", words(text)), _plot(number, outcome), _steps(outcome))
 
 
 def _plot(number: int, outcome: Optimized) -> str:
@@ -88,7 +87,7 @@ def _steps(outcome: Optimized) -> str:
     assert outcome.best is not None
     rows = [
         element(
-            "tr", *(element("td", escape(text)) for text in (step.sentence, brought(step), f"{step.after.cycles:,}"))
+            "tr", *(element("td", words(text)) for text in (step.sentence, brought(step), f"{step.after.cycles:,}"))
         )
         for step in outcome.best.steps
     ]

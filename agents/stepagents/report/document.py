@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from importlib.resources import files
 from typing import Final
 
-from stepagents.report.svg import element
+from stepagents.report.svg import element, words
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -19,7 +18,7 @@ def html_document(title: str, *content: str) -> str:
         '<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        element("title", escape(title)),
+        element("title", words(title)),
         element("style", css),
     )
     body = element("body", element("main", *content))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Final
 
 from stepagents.report.curves import candidates_each, effort_series, seconds_each, system_bars, token_series
@@ -12,7 +11,7 @@ from stepagents.report.plots import bar_chart, legend, line_chart
 from stepagents.report.published import FAIRNESS, SAME_TASKS
 from stepagents.report.runs import Attempt, BenchRun
 from stepagents.report.summary import by_group, overall, pass_table, seeds
-from stepagents.report.svg import element
+from stepagents.report.svg import element, lines_of, words
 
 _INTERVALS: Final = (
     "Intervals are 95 % Wilson score intervals with tasks as independent units. pass@k is the unbiased estimator of "
@@ -39,7 +38,7 @@ def _heading(title: str, runs: Sequence[BenchRun]) -> str:
         rows.append([run.label, *facts])
     header = ["run", "proposer", "tasks", "seeds", "solved", "interval", "tokens in", "tokens out", "US$",
               "seconds"]  # fmt: skip
-    return element("h1", escape(title)) + _table(header, rows, "Means over seeds; seconds are those of all workers.")
+    return element("h1", words(title)) + _table(header, rows, "Means over seeds; seconds are those of all workers.")
 
 
 def _plots(runs: Sequence[BenchRun]) -> str:
@@ -101,7 +100,7 @@ def _run(run: BenchRun) -> str:
     settings = ", ".join(f"{name}: {value}" for name, value in run.settings.items() if value is not None)
     return "".join(
         (
-            element("h2", escape(run.label)),
+            element("h2", words(run.label)),
             _note(f"Stepsmith {run.version}, {when} UTC{state}. {settings}."),
             _table(header, groups, f"By group; means over {len(seeds(run))} seeds.", last_is_sum=True),
             _passes(run),
@@ -139,7 +138,7 @@ def _tasks(run: BenchRun) -> list[str]:
         if attempt.impl and (known is None or len(attempt.impl) < len(known.impl)):
             shortest[attempt.path] = attempt
     programs = [
-        element("h3", escape(found.task)) + element("pre", escape(found.impl))
+        element("h3", words(found.task)) + element("pre", lines_of(found.impl))
         for found in sorted(shortest.values(), key=lambda item: (item.task, item.path))
     ]
     return [_table(header, rows, text_columns={7}), *programs]
@@ -150,7 +149,7 @@ def _outcomes(attempt: Attempt) -> str:
 
 
 def _note(text: str) -> str:
-    return element("p", escape(text), class_="note")
+    return element("p", words(text), class_="note")
 
 
 def _table(
@@ -164,17 +163,17 @@ def _table(
     """Return a table; the first column holds the names of the rows, numbers are aligned to the right."""
     texts = text_columns or set()
     head = "".join(
-        element("th", escape(name), scope="col", class_="text" if i in texts else None) for i, name in enumerate(header)
+        element("th", words(name), scope="col", class_="text" if i in texts else None) for i, name in enumerate(header)
     )
     lines = []
     for number, row in enumerate(rows):
-        cells = [element("th", escape(row[0]) or " ", scope="row")]
+        cells = [element("th", words(row[0]) or " ", scope="row")]
         cells += [
-            element("td", escape(cell) or " ", class_="text" if i in texts else None)
+            element("td", words(cell) or " ", class_="text" if i in texts else None)
             for i, cell in enumerate(row[1:], 1)
         ]
         is_sum = last_is_sum and number == len(rows) - 1
         lines.append(element("tr", *cells, class_="all" if is_sum else None))
-    told = element("caption", escape(caption)) if caption else ""
+    told = element("caption", words(caption)) if caption else ""
     table = element("table", told, element("thead", element("tr", head)), element("tbody", "".join(lines) or " "))
     return element("div", table, class_="wide")

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from html import escape
 from typing import Final, TypeAlias
 
 from stepagents.report.scales import Linear, Log, Scale, short
-from stepagents.report.svg import drawing, element, hint, label, line
+from stepagents.report.svg import drawing, element, hint, label, line, words
 from stepcore.records import Record
 
 Point: TypeAlias = tuple[float, float]
@@ -155,7 +154,7 @@ def legend(names: Sequence[tuple[str, int]]) -> str:
             "svg", line(0, 8, 32, 8, f"line stroke{style}"), marker(16, 8, style),
             viewBox="0 0 32 16", width=32.0, height=16.0, aria_hidden="true",
         )  # fmt: skip
-        items.append(element("li", sample, element("span", escape(name))))
+        items.append(element("li", sample, element("span", words(name))))
     return element("ul", *items, class_="legend")
 
 

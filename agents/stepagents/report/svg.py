@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from html import escape
 
+from stepcore.text.wording import one_line
+
 
 def element(name: str, *children: str, **attributes: str | float | None) -> str:
     """Return an element; ``children`` are markup. ``text_anchor`` means ``text-anchor``, ``class_`` means ``class``."""
-    words = [name]
+    parts = [name]
     for key, value in attributes.items():
         if value is None:
             continue
         shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-        words.append(f'{key.rstrip("_").replace("_", "-")}="{escape(shown, quote=True)}"')
-    opening = " ".join(words)
+        parts.append(f'{key.rstrip("_").replace("_", "-")}="{words(shown)}"')
+    opening = " ".join(parts)
     return f"<{opening}>{''.join(children)}</{name}>" if children else f"<{opening}/>"
+
+
+def words(text: object) -> str:
+    """Return text of somebody else as markup; what is not printable is written as in reports for terminals."""
+    return escape(one_line(text))
+
+
+def lines_of(text: str) -> str:
+    """Return the lines of a text of somebody else as markup; line ends and tabs stay."""
+    return "".join(sign if sign in "\n\t" else words(sign) for sign in text)
 
 
 def label(x: float, y: float, text: str, class_: str = "label", anchor: str = "start") -> str:
     """Return a line of text; ``y`` is its middle."""
-    return element("text", escape(text), x=x, y=y, class_=class_, text_anchor=anchor, dominant_baseline="central")
+    return element("text", words(text), x=x, y=y, class_=class_, text_anchor=anchor, dominant_baseline="central")
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> str:
@@ -29,15 +41,15 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> str:
 
 def hint(text: str) -> str:
     """Return the text that shows when the pointer rests on the element around it."""
-    return element("title", escape(text))
+    return element("title", words(text))
 
 
 def drawing(identity: str, width: float, height: float, title: str, description: str, *content: str) -> str:
     """Return a whole drawing that scales with its page and tells its content to screen readers."""
     return element(
         "svg",
-        element("title", escape(title), id=f"{identity}-title"),
-        element("desc", escape(description), id=f"{identity}-desc"),
+        element("title", words(title), id=f"{identity}-title"),
+        element("desc", words(description), id=f"{identity}-desc"),
         *content,
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",

@@ -28,7 +28,7 @@ def show(outcome: Optimized, *, with_diff: bool) -> None:
         complain(f"{name}: {outcome.problem}")
         _refused(outcome)
         return
-    print("\n".join(map(clean, _summary(name, outcome, outcome.best))))
+    print("\n".join(map(one_line, _summary(name, outcome, outcome.best))))
     _refused(outcome)
     if with_diff and outcome.is_faster:
         print()
@@ -65,7 +65,6 @@ def _refused(outcome: Optimized) -> None:
 
 
 def _diff(outcome: Optimized, best: FasterText) -> Iterator[str]:
-    lines = unified_diff(
-        outcome.text.splitlines(), best.text.splitlines(), outcome.path, outcome.path, lineterm="", n=1
-    )
+    path = one_line(outcome.path)
+    lines = unified_diff(outcome.text.splitlines(), best.text.splitlines(), path, path, lineterm="", n=1)
     return iter(lines)
