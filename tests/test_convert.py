@@ -21,6 +21,7 @@ from stepcore.frontend.python import read_module
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.task import TaskFile
+from stepcore.ops import BY_NAME
 from stepcore.printing.task import canonical_key, graph_to_impl, task_to_yaml
 
 ROOT = Path(__file__).parent.parent
@@ -384,6 +385,14 @@ class TestPythonToTask:
         assert old in text
         with pytest.raises(ConvertError, match=message):
             back_to_task(text.replace(old, new))
+
+    def test_a_reference_that_writes_into_its_arguments_is_told_as_no_task(self) -> None:
+        text = BY_NAME["LinearOffChipStore"].example
+        old = "    return 2 * x\n"
+        assert back_to_task(text), "as it stands it is one"
+        assert old in text
+        with pytest.raises(ConvertError, match=r"a task file does not take it: STEP310 "):
+            back_to_task(text.replace(old, "    y.copy_(2 * x)\n    return y\n"))
 
     def test_line_ends_and_marks_of_the_file_do_not_matter(self) -> None:
         text = SMALL.replace("BODY", "s.Copy().apply(E1)").replace("over M", "über M 🎉")

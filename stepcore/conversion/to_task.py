@@ -18,8 +18,9 @@ from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram
 from stepcore.frontend.state import Frame
 from stepcore.frontend.values import EvaluationContext, Scope
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.gate.certificate import is_text
-from stepcore.gate.clean import require_clean_fns, require_clean_program, within_budget
+from stepcore.gate.clean import Unclean, require_clean, require_clean_fns, require_clean_program, within_budget
 from stepcore.gate.rewriting import CodeNames, ConvertError, bound_names, kept_name, node_span, parse_code, rewrite
 from stepcore.graph.ir import OutputPort, reference_ports
 from stepcore.printing.task import graph_to_impl, task_to_yaml
@@ -38,7 +39,21 @@ def python_to_task(module: PyModule, program: PyProgram) -> str:
         ConvertError: something has no counterpart in task files; the message says what.
     """
     with within_budget(module.source):
-        return _ToTask(module, program).text()
+        text = _ToTask(module, program).text()
+    _require_task(text)
+    return text
+
+
+def _require_task(text: str) -> None:
+    """Refuse what a Python file may hold and a task file may not, such as a reference that writes into its arguments.
+
+    Raises:
+        ConvertError: checking the task finds an error; the message says which.
+    """
+    try:
+        require_clean(read_task(text, ""))
+    except Unclean as error:
+        raise ConvertError(f"a task file does not take it: {error.found.code} {error.found.message}") from error
 
 
 class _ToTask:
