@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from stepcore.check import check_text
 from stepcore.cli import points
 
 ROOT = Path(__file__).parent.parent
@@ -63,6 +65,17 @@ def test_the_guide_knows_each_command() -> None:
     commands = points.OWN | project["entry-points"]["stepsmith.commands"].keys()
     table = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8").split("## Commands\n")[1].split("\n## ")[0]
     assert {name for row in table.splitlines() for name in re.findall(r"^\| `stepsmith ([a-z]+)", row)} == commands
+
+
+def test_the_script_of_the_readme_prints_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (text,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    said = re.findall(r"^print\(.*\)  # (.+)$", text, re.M)
+    assert said
+    script = tmp_path / "script.py"
+    script.write_text(text, encoding="utf-8")
+    assert not check_text(text, str(script)).diagnostics
+    runpy.run_path(str(script))
+    assert capsys.readouterr().out.splitlines() == said
 
 
 _DOTTED = re.compile(r"`((?:stepcore|stepagents|stepserver)(?:\.\w+)+)`")

@@ -11,6 +11,8 @@ import torch
 
 from job_records import verify
 from quiet import Quiet
+from stepagents.lower.search import lower
+from stepagents.torchfn import network
 from stepagents.torchfn.dims import describe
 from stepagents.torchfn.layer import GraphReference, layer_function, layer_key
 from stepagents.torchfn.loop_ops import END
@@ -210,6 +212,27 @@ def test_a_network_is_delivered_as_one_file_that_verifies(tmp_path: Path) -> Non
     rows = verify({"path": str(tmp_path / "changed.step.py"), "text": changed}, Quiet())
     assert [row["accepted"] for row in rows] == [True] * 4 + [False]
     assert rows[-1]["functional"]["code"] == "STEP401"
+
+
+def test_layers_that_a_defect_took_apart_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from job_records import function
+
+    def failing(traced: TracedFunction, *rest: Any) -> Any:
+        called = {str(node.target) for node in traced.graph.graph.nodes if node.op == "call_function"}
+        if {"aten.addmm.default", "aten.relu.default"} <= called:  # a layer of several operations
+            raise KeyError("round")
+        return lower(traced, *rest)
+
+    monkeypatch.setattr(network, "lower", failing)
+    path = tmp_path / "network.py"
+    path.write_text(NETWORK)
+    found = function({"path": str(path), "text": NETWORK, "selector": "Model", "trusted": True}, Quiet())
+    assert found["solved"], found["reason"]
+    said = [note for note in found["notes"] if "a defect of Stepsmith: KeyError: 'round'" in note]
+    assert said and all(note.startswith("line ") for note in said)
+    assert len(said) == len(set(said))
+    (program,) = found["programs"]
+    assert program["off_chip_bytes"] >= program["compulsory_bytes"]
 
 
 def test_a_task_file_holds_no_network(tmp_path: Path) -> None:

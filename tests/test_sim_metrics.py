@@ -143,6 +143,13 @@ def test_compulsory_traffic_counts_each_tensor_once() -> None:
     assert found.traffic_ratio == pytest.approx(16 * 35 / (4 * 5 + 4 * 35))
 
 
+def test_of_a_tensor_that_is_read_in_part_the_part_is_compulsory() -> None:
+    row = TWICE.replace('"x[M]: read [i0]"', '"x[M, N, 9]: read [i0, i1, 2]"')
+    found = metrics("return step.Map(fn=fn_join).apply((E0, E1, E2))", row)
+    assert found.compulsory.symbolic == 12 * M * N  # both streams may read other elements
+    assert found.traffic_ratio == pytest.approx(16 / 12)
+
+
 def test_without_layouts_all_traffic_is_compulsory() -> None:
     found = metrics("E1 = step.Map(fn=fn_twice).apply(E0)\nreturn step.Accum(fn=fn_sum, b=1).apply(E1)")
     assert found.compulsory == found.off_chip

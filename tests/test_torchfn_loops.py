@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from job_records import function
+from stepagents.jobs import function as job
+from stepagents.lower.search import lower
 from stepagents.torchfn.capture import Capture, capture
 from stepagents.torchfn.capture import calls as operations
 from stepagents.torchfn.dims import describe
@@ -16,11 +18,12 @@ from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.loop_ops import END, ITEM, STATE
 from stepagents.torchfn.subject import load
 from stepagents.torchfn.target import find_target
+from stepagents.torchfn.trace import has_loops
 
 FILE = Path(__file__).parent / "torch_functions" / "recurrent.py"
 TEXT = FILE.read_text(encoding="utf-8")
 # The most operators of the best program, copies included.
-FULL = {"delayed": 6, "elman": 18, "written": 6, "Gated": 16, "Both": 52}
+FULL = {"delayed": 6, "elman": 18, "written": 6, "Gated": 16, "Both": 52, "Joined": 11, "JoinedBatch": 10}
 
 
 class Owner:
@@ -85,6 +88,23 @@ def test_rounds_are_written_out_where_a_function_cannot_do_them() -> None:
     assert note.startswith("the loop over time is written out round by round")
     assert note.endswith(": a round of the loop makes a running result of its state")
     assert not {END, STATE, ITEM} & set(calls(traced("Recurrent", 5, rolled=False)))
+
+
+def test_rounds_that_become_layers_are_said_with_the_reason_too(monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def failing(traced: Any, *rest: Any) -> Any:
+        if has_loops(traced):
+            raise KeyError("round")
+        return lower(traced, *rest)
+
+    monkeypatch.setattr(job, "lower", failing)
+    payload = {"path": str(FILE), "text": TEXT, "selector": "Joined", "trusted": True, "solutions": 1}
+    result = function(payload, Owner())
+    assert result["solved"], result["reason"]
+    assert result["programs"][0]["layers"] > 1
+    said = [note for note in result["notes"] if note.startswith("the loop over time is written out round by round")]
+    (note,) = said
+    assert note.endswith(": the lowering failed, a defect of Stepsmith: KeyError: 'round'")
 
 
 def test_equal_steps_without_a_slice_of_their_own_are_no_loop() -> None:

@@ -6,7 +6,8 @@ intensity is FLOPs per byte of traffic. The streaming degree is 1 less the share
 the bytes of inputs and outputs, tensors that are loaded and stored among them, with every free size at least 64. It
 divides by all streams that come in, so it says nothing about tensors that are streamed in again and again; compulsory
 traffic does: each tensor that is an input or a parameter once, however many streams read it (see
-:mod:`stepcore.graph.layouts`), and each output once. Tensors that nobody provides (``arange``, ``ones``) are none.
+:mod:`stepcore.graph.layouts`), what is read of it where that is less, and each output once. Tensors that nobody
+provides (``arange``, ``ones``) are none.
 Bytes and operations throughout; what is not known is None, never 0. Sizes that only a run knows (branches of
 Partition) are symbols that start with ``?``.
 """
@@ -64,7 +65,8 @@ class Metrics(Record):
     """A program. ``on_chip`` includes its loads and stores; ``intensity`` is in FLOPs per byte.
 
     ``compulsory`` is the least off-chip traffic; ``traffic_ratio`` is how many times as much the program makes, at
-    least 1, since of an input a part may suffice. ``useful_flops`` leave out filling; None where nothing is filled up.
+    least 1, since of a parameter that tiles are loaded from a part may suffice. ``useful_flops`` leave out filling;
+    None where nothing is filled up.
     """
 
     streams: tuple[StreamMetrics, ...]
@@ -94,16 +96,28 @@ def measure(
 
 
 def compulsory_traffic(spec: ProgramSpec, graph: TypedGraph, sizes: Mapping[str, int]) -> Quantity:
-    """Return the bytes of the tensors behind the inputs, of parameters, and of outputs, each once."""
+    """Return the bytes of the tensors behind the inputs, of parameters, and of outputs, each once.
+
+    Of a tensor that streams read only a part of, such as one row, what they read is enough.
+    """
     tensors = {port.name: _stream_bytes(port.type) for port in spec.parameters}
+    read: dict[str, Dim] = {}
     for port in spec.inputs:
         if port.layout is None:
             tensors.setdefault(port.name, _stream_bytes(port.type))
-        elif port.layout.source not in GENERATED:
-            tensors.setdefault(port.layout.source, _stream_bytes(whole_port(port, port.layout).type))
+        elif (source := port.layout.source) not in GENERATED:
+            tensors.setdefault(source, _stream_bytes(whole_port(port, port.layout).type))
+            read[source] = read.get(source, Dim.of(0)) + _stream_bytes(port.type)
+    needed = (_lesser(whole, read.get(name, whole), sizes) for name, whole in tensors.items())
     results = (_stream_bytes(graph.streams[index].type) for index in graph.returns)
-    size = sum((*tensors.values(), *results), Dim.of(0))
+    size = sum((*needed, *results), Dim.of(0))
     return Quantity(size, _value(size, sizes))
+
+
+def _lesser(whole: Dim, part: Dim, sizes: Mapping[str, int]) -> Dim:
+    """Return which of two sizes is less under ``sizes``, the first where that is not known."""
+    known, other = _value(whole, sizes), _value(part, sizes)
+    return part if known is not None and other is not None and other < known else whole
 
 
 class _Meter:

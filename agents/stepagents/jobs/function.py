@@ -214,8 +214,12 @@ class _Job:
         if found.candidates or not has_loops(traced):
             return traced, found
         reason = next((item.reason for item in found.unsupported), "") or next(iter(found.rejected), "")
-        written, other = self._rolled(description, rolled=False)
         note = f"the loop over time is written out round by round: {reason or 'no program with a Scan is right'}"
+        try:
+            written, other = self._rolled(description, rolled=False)
+        except _Deep as deep:  # its rounds are layers then
+            traced = replace(deep.traced, notes=(*deep.traced.notes, note))
+            raise _Deep(traced, deep.written) from None
         return replace(written, notes=(*written.notes, note)), other
 
     def _rolled(self, description: Description, *, rolled: bool = True) -> tuple[TracedFunction, Lowering]:
@@ -307,7 +311,7 @@ class _Job:
             programs=(network_costs(network, text),),
             reason="",
             checked_at=(network_sizes(traced, network),),
-            notes=(*traced.notes, *filter(None, [proved.note])),
+            notes=(*traced.notes, *network.defects, *filter(None, [proved.note])),
         )
 
     def _tell_layer(self, done: int, count: int) -> None:

@@ -64,7 +64,10 @@ class Needs:
                 if isinstance(value, Source):
                     return own
                 placed = self.placed(value, index)
-                return own if placed is not None else own | self._inner_needs(value, index)
+                if placed is None:
+                    return own | self._inner_needs(value, index)
+                # A view below may read at a place of its own, such as the round of a loop over time.
+                return own | {axis for part in placed.index for axis in part.axes()}
             case Literal():
                 return frozenset()
             case View():

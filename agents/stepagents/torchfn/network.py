@@ -39,7 +39,10 @@ class LayerProgram(Record):
 
 @dataclass(slots=True)
 class LoweredNetwork:
-    """The layers of a function in order with the number of the program of each, or what stands in the way."""
+    """The layers of a function in order with the number of the program of each, or what stands in the way.
+
+    ``defects`` are faults of Stepsmith for which layers were taken apart.
+    """
 
     layers: list[Layer] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
@@ -47,6 +50,7 @@ class LoweredNetwork:
     unsupported: list[Unlowered] = field(default_factory=list)
     rejected: list[str] = field(default_factory=list)
     tried: int = 0
+    defects: list[str] = field(default_factory=list)
 
     @property
     def is_whole(self) -> bool:
@@ -63,6 +67,7 @@ def lower_network(
     were lowered before; those of ``traced`` join them.
     """
     known = {} if known is None else known
+    defects: list[str] = []
     alone: set[Node] = set()
     for attempt in range(_ROUNDS):
         layers = layers_of(traced, alone)
@@ -72,20 +77,26 @@ def lower_network(
         for number, key in enumerate(wanted):
             tell(number, len(wanted))
             known[key] = _lowered(first[key], traced)
-        failed = [key for key in dict.fromkeys(keys) if isinstance(known[key], Failed)]
+        failures = {key: one for key in dict.fromkeys(keys) if isinstance(one := known[key], Failed)}
+        failed = list(failures)
+        defects += [one.defect for one in failures.values() if one.defect and one.defect not in defects]
         divisible = {node for key, layer in zip(keys, layers, strict=True) if key in failed for node in layer.nodes}
         if not failed or divisible <= alone or attempt == _ROUNDS - 1:
-            return _network(layers, keys, known)
+            return replace(_network(layers, keys, known), defects=defects)
         alone |= divisible
     raise AssertionError("the last round returns")
 
 
 class Failed(Record):
-    """A layer without a program: what stands in the way, or why programs were rejected, and how many were tried."""
+    """A layer without a program: what stands in the way, or why programs were rejected, and how many were tried.
+
+    ``defect`` is the one of ``rejected`` that is a fault of Stepsmith.
+    """
 
     unsupported: Sequence[Unlowered]
     rejected: Sequence[str]
     tried: int
+    defect: str = ""
 
 
 def _lowered(layer: Layer, traced: TracedFunction) -> LayerProgram | Failed:
@@ -98,17 +109,18 @@ def _lowered(layer: Layer, traced: TracedFunction) -> LayerProgram | Failed:
     except Refused as error:
         return Failed((), [f"line {function.line}: {name}: {error}"], 0)
     except (ArithmeticError, AssertionError, LookupError, MemoryError, RuntimeError, ValueError) as error:
-        return Failed((), [_defect(name, function.line, error)], 0)
+        return _failed(f"line {function.line}: {name}", error)
     if not found.candidates:
         return Failed(found.unsupported, _reasons(found, name, function.line), found.tried)
     verified = tuple(dict(each.sizes) for each in found.data)
     return LayerProgram(name, replace(function, verified=verified), found.candidates[0])
 
 
-def _defect(name: str, line: int, error: Exception) -> str:
+def _failed(where: str, error: Exception) -> Failed:
     if isinstance(error, MemoryError) or "allocate memory" in str(error):
-        return f"line {line}: {name}: to verify it takes more memory than a job may use; give smaller sizes"
-    return f"line {line}: {name}: the lowering failed, a defect of Stepsmith: {type(error).__name__}: {error}"
+        return Failed((), [f"{where}: to verify it takes more memory than a job may use; give smaller sizes"], 0)
+    defect = f"{where}: the lowering failed, a defect of Stepsmith: {type(error).__name__}: {error}"
+    return Failed((), [defect], 0, defect)
 
 
 def _reasons(found: Lowering, name: str, line: int) -> list[str]:
