@@ -23,6 +23,7 @@ from stepcore.check.affine import (
     unused_diagnostics,
 )
 from stepcore.check.deciding import numbers_decide
+from stepcore.check.early import early_diagnostics
 from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, steps_of, untaken
 from stepcore.check.typing import type_graph, with_names
 from stepcore.findings import budget
@@ -130,7 +131,13 @@ def _followed(name: str, body: _Body, bindings: dict[str, int]) -> Elaborator:
         body.scope.names[port] = ref
     el.suppress_unused = body.broken
     el.graph.complete = not body.broken
+    before = body.scope.names.copy()
     el.run(body.statements, body.scope, body.code)
+    if not body.broken:
+        own = (
+            before if body.scope.parent is not None else {*(each[0] for each in body.inputs), *body.fn_scope.parameters}
+        )
+        el.diagnostics += early_diagnostics(body.statements, body.code, body.scope, before, own)
     return el
 
 

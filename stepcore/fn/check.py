@@ -8,7 +8,7 @@ message; a broken body hides nothing in others.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
 from typing import Literal
@@ -18,6 +18,7 @@ from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn import allow, compiled
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.fn.early import read_early
 from stepcore.fn.prelude import assigned_names, prelude_names
 from stepcore.fn.shapes.inference import shape_findings
 from stepcore.fn.source import BodySyntaxError, node_span, statements
@@ -122,6 +123,12 @@ def _not_compiled(body: Sequence[ast.stmt]) -> list[BodyFinding]:
     return [] if error is None else [BodyFinding("STEP301", *error)]
 
 
+def _early(body: Sequence[ast.stmt], names: Collection[str]) -> list[BodyFinding]:
+    """Return where names are read before the body binds them, although they are known outside."""
+    text = "has no value here: the body binds it, so it is the body's own name from the beginning; give it another name"
+    return [BodyFinding("STEP303", node, f"{node.id} {text}") for node in read_early(body, names)] if names else []
+
+
 def _too_deep(body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
     return [BodyFinding("STEP311", body[0], "this block is nested too deeply to be followed; split it up")]
 
@@ -166,8 +173,8 @@ def _positioned(findings: list[BodyFinding], block: CodeBlock) -> list[Diagnosti
 
 def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
     arguments = decl.body.arguments
-    names = known_names(scope) | assigned_names(body) | set(arguments)
-    walker = Walker(BodyKind.FUNCTION, scope, names)
+    own, known = assigned_names(body), known_names(scope)
+    walker = Walker(BodyKind.FUNCTION, scope, known | own | set(arguments))
     counts = [len(components(decl.output)), len(components(decl.input))] if decl.has_state else [
         len(components(decl.input))
     ]  # fmt: skip
@@ -175,6 +182,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
     walker.arguments = tuple(arguments)
     walker.statements(body)
     findings = walker.findings
+    findings += _early(body, (own & (known | allow.BUILTINS)) - set(arguments))
     if not any(about(finding.code).subject is Subject.FORBIDDEN for finding in findings):
         findings += _return_findings(decl, body)
     return findings or _not_compiled(body)
