@@ -20,7 +20,7 @@ from stepcore.findings.diagnostics import Severity
 from stepcore.fn.decl import FnScope
 from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Abandon, Elaborator
-from stepcore.frontend.values import Helper, Method, OnePass, ProgramBuiltin, Scope, View
+from stepcore.frontend.values import DictView, Helper, Method, OnePass, ProgramBuiltin, Scope
 from stepcore.text.span import Embedded
 
 _MOST_LINES = 3000
@@ -103,8 +103,8 @@ def plain(value: Any, around: tuple[Any, ...] = ()) -> Any:
     kind, items = type(value).__name__, value
     if isinstance(value, OnePass):
         kind, items = "iterator", value.items
-    elif isinstance(value, View) or kind in ("dict_keys", "dict_values", "dict_items"):
-        kind, items = "view", value.look() if isinstance(value, View) else value
+    elif isinstance(value, DictView) or kind in ("dict_keys", "dict_values", "dict_items"):
+        kind, items = "view", value.look() if isinstance(value, DictView) else value
     elif not isinstance(value, list | tuple | range):
         kind = "iterator"
     try:

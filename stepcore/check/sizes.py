@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
-from stepcore.check.solving import Gaps, Meeting
+from stepcore.check.solving import Gaps, SizeMeeting
 from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn.decl import FnDecl
@@ -80,7 +80,7 @@ class Candidates:
 
     def __init__(self, numbers: Set[int], sizes: Mapping[str, int], gaps: Gaps, most: int) -> None:
         self._near = islice(_near(numbers, dict(sizes)), most)
-        self._meeting = Meeting(sizes, _LARGEST)
+        self._meeting = SizeMeeting(sizes, _LARGEST)
         self._meeting.met(sizes, gaps)
 
     def met(self, sizes: Mapping[str, int], gaps: Gaps) -> None:

@@ -20,7 +20,7 @@ _MOST_PLACES: Final = 12  # comparisons that are followed
 _MOST_STEPS: Final = 12  # along one size, for one of them
 
 
-class Meeting:
+class SizeMeeting:
     """Proposes sizes for a program, one at a time; :meth:`met` tells what came of them."""
 
     def __init__(self, sizes: Mapping[str, int], largest: int) -> None:

@@ -20,6 +20,7 @@ from stepcore.costs.sizes import bytes_text
 from stepcore.cycles.network_of import network_of
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import STEPS, Timed
+from stepcore.findings.codes import about
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity, apply_edits
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.base import MOST_COUNTED, Operand, TypingContext
@@ -39,7 +40,7 @@ def findings(timed: Timed, result: CheckResult, steps: int = _STEPS) -> list[Dia
     deeper FIFOs take at most ``steps`` steps of units; 0 leaves them out.
     """
     source = result.program_source
-    warned = {each.span: each.fix for each in result.diagnostics if each.code == "STEP501" and each.fix is not None}
+    warned = {each.span: each.fix for each in result.diagnostics if about(each.code).waits and each.fix is not None}
     finder = _Finder(timed, source, warned)
     found = [*finder.stop(), *finder.deeper(steps), *finder.memory(), *finder.costs(), *finder.sizes()]
     if "stepsmith:" in source.text and found:

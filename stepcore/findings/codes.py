@@ -90,6 +90,7 @@ class CodeInfo(Record):
     Errors and warnings count for the exit code (:attr:`stepcore.findings.diagnostics.Severity.counts`).
 
     ``applied``: ``check --fix`` applies its fix unasked; other fixes, such as a nearer name, are for people to choose.
+    ``waits``: it says which FIFO is too small before any chip is named, and its fix tells the size that cures it.
     ``timed``: only timing a program on a chip tells, so checking does not know whether to ignore it has an effect.
     ``in_scripts``: it is about streams, operators and sizes. Others say that something is not part of the language of
     programs, and a script is Python, where anything may stand.
@@ -104,6 +105,7 @@ class CodeInfo(Record):
     applied: bool = False
     in_scripts: bool = False
     timed: bool = False
+    waits: bool = False
 
     @property
     def unusable(self) -> bool:
@@ -214,7 +216,7 @@ _TABLE: Final = (
     CodeInfo("STEP416", "argument of a composition that no program reads", Phase.ELABORATION),
     CodeInfo("STEP417", "memory read or stored without order", Phase.RUN, outcome=Outcome.FAILED),
     CodeInfo("STEP418", "loop that does not end", Phase.RUN, outcome=Outcome.FAILED),
-    CodeInfo("STEP501", "stream has to wait, and its FIFO is too small", Phase.TIMING, Severity.WARNING),
+    CodeInfo("STEP501", "stream has to wait, and its FIFO is too small", Phase.TIMING, Severity.WARNING, waits=True),
     CodeInfo("STEP502", "program stops on the chip", Phase.TIMING, timed=True),
     CodeInfo("STEP503", "deeper FIFO saves cycles", Phase.TIMING, Severity.HINT, timed=True),
     CodeInfo("STEP504", "more memory on chip than there is", Phase.TIMING, Severity.WARNING, timed=True),

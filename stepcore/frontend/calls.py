@@ -19,6 +19,7 @@ from stepcore.frontend.values import (
     MADE,
     UNKNOWN,
     Alternatives,
+    DictView,
     EvaluationContext,
     FnClass,
     Helper,
@@ -35,7 +36,6 @@ from stepcore.frontend.values import (
     TypeMaker,
     UnknownSequence,
     Value,
-    View,
     describe,
     is_stream,
     is_unknown,
@@ -757,8 +757,8 @@ def _reversed(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
     value: Value = args[0] if args else UNKNOWN
     if isinstance(value, UnknownSequence):
         return value
-    look: Any = value.look() if isinstance(value, View) else value
-    if isinstance(value, list | tuple | dict | range | View):
+    look: Any = value.look() if isinstance(value, DictView) else value
+    if isinstance(value, list | tuple | dict | range | DictView):
         return sequences.one_pass(el, node, "reversed", reversed(look), len(look), 1, [])
     if value is not UNKNOWN:
         text = f"{el.what(_given(node, 0), value)} and cannot be reversed"
@@ -770,7 +770,7 @@ def _reversed(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
 def _len(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
     if len(args) == 1 and isinstance(args[0], list | tuple | dict | str | range):
         return len(args[0])
-    if len(args) == 1 and isinstance(args[0], View):
+    if len(args) == 1 and isinstance(args[0], DictView):
         return len(args[0].owner)
     if len(args) == 1 and args[0] is not UNKNOWN and not isinstance(args[0], UnknownSequence):
         way_out = "write its size by name, such as M" if is_stream(args[0]) else "len is for lists and tuples"
@@ -788,10 +788,10 @@ def _sequence(make: Callable[[list[Value]], Value]) -> Callable[[Elaboration, as
     return build
 
 
-_NO_NUMBERS = (StreamRef, Alternatives, str, FnDecl, list, tuple, dict, range, OnePass, View)
+_NO_NUMBERS = (StreamRef, Alternatives, str, FnDecl, list, tuple, dict, range, OnePass, DictView)
 
 
-_SEQUENCES = (list, tuple, range, OnePass, View)
+_SEQUENCES = (list, tuple, range, OnePass, DictView)
 
 
 def _numeric(compute: Callable[..., int], *, of: str) -> Callable[[Elaboration, ast.Call, list[Value]], Value]:
@@ -877,7 +877,7 @@ _BUILTINS: dict[str, Callable[[Any, ast.Call, list[Value]], Value]] = {
 def _method(el: Elaboration, method: Method, node: ast.Call, args: list[Value]) -> Value:
     owner = method.owner
     if isinstance(owner, dict):
-        return View(owner, method.name)  # type: ignore[arg-type]  # one of the three, as an attribute of dictionaries
+        return DictView(owner, method.name)  # type: ignore[arg-type]  # one of the three, as an attribute of dictionaries
     more = len(args[0]) if method.name == "extend" and args and isinstance(args[0], list | tuple) else 1
     if not sequences.fits(el, node, len(owner) + more):
         return UNKNOWN

@@ -34,6 +34,7 @@ from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
     ContextSizes,
+    DictView,
     EvaluationContext,
     FnClass,
     Helper,
@@ -51,7 +52,6 @@ from stepcore.frontend.values import (
     TypeMaker,
     UnknownSequence,
     Value,
-    View,
     describe,
     is_stream,
     is_unknown,
@@ -631,7 +631,7 @@ def _is_in(el: Elaboration, left: Value, op: ast.cmpop, right: Value) -> bool | 
     items = looked_through(el, right)
     if items is None:
         return None
-    if isinstance(right, dict | View):
+    if isinstance(right, dict | DictView):
         hashed(el, left)  # Python hashes all of it
     for item in items:
         compared(el, left, item)
@@ -677,7 +677,7 @@ def truth(el: Elaboration, value: Value) -> bool | None:
         return None if number is None else bool(number)
     if is_unknown(value) or isinstance(value, StreamRef | Alternatives | UnknownSequence):
         return None
-    if isinstance(value, View):
+    if isinstance(value, DictView):
         return bool(value.owner)
     return bool(value) if isinstance(value, _WITH_TRUTH) else True
 
@@ -726,7 +726,7 @@ def _formatted(el: Elaboration, node: ast.JoinedStr) -> Value:
             pieces.append(str(part.value))
         elif isinstance(part, ast.FormattedValue):
             value = el.evaluate(part.value)
-            if isinstance(value, list | tuple | dict | range | OnePass | View):
+            if isinstance(value, list | tuple | dict | range | OnePass | DictView):
                 text = f"{el.what(part.value, value)}, and is not written into a text"
                 el.report("STEP224", part.value, text, "write numbers, sizes and texts")
             if not isinstance(value, int | str | Dim):

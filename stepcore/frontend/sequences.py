@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from stepcore.frontend.state import Abandon
 from stepcore.frontend.values import (
     UNKNOWN,
+    DictView,
     OnePass,
     StreamRef,
     UnknownSequence,
     Value,
-    View,
     describe,
     is_stream,
 )
@@ -62,7 +62,7 @@ def rounds(
     """
     if isinstance(value, list | tuple | dict | range):
         return _taken(el, node, iter(value), 1)
-    if isinstance(value, View):
+    if isinstance(value, DictView):
         return _taken(el, node, iter(value.look()), 1)
     if isinstance(value, OnePass):
         return _taken(el, node, value.items, value.width)
@@ -100,7 +100,7 @@ def count_of(value: Value) -> int:
     """Return how many items something has that can be gone through, as of now."""
     if isinstance(value, OnePass):
         return value.count
-    return len(value.owner if isinstance(value, View) else value)
+    return len(value.owner if isinstance(value, DictView) else value)
 
 
 def one_pass(
@@ -168,7 +168,7 @@ def _consists_of(el: Elaboration, value: Value, kinds: tuple[type, ...], depth: 
 
 def looked_through(el: Elaboration, value: Value) -> Any:
     """Return the list, tuple, dictionary, range or view whose items ``in`` looks through; None for anything else."""
-    if isinstance(value, View):
+    if isinstance(value, DictView):
         value = value.look()
     elif not isinstance(value, list | tuple | dict | range):
         return None

@@ -88,7 +88,7 @@ class OnePass:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class DictView:
     """What ``.keys()``, ``.values()`` and ``.items()`` of a dictionary give: it changes as the dictionary does."""
 
     owner: dict[Value, Value]
@@ -361,7 +361,7 @@ def is_stream(value: Value) -> bool:
 
 def holds_stream(value: Value, depth: int = 0) -> bool:
     """Return whether ``value`` is a stream or holds one; of what is nested too deeply that is assumed."""
-    if isinstance(value, View):
+    if isinstance(value, DictView):
         value = value.owner
     if isinstance(value, dict):
         value = list(value.values())
@@ -389,7 +389,7 @@ def describe(value: Value) -> str:
             return "a tensor"
         case OnePass():
             return GENERATOR if value.is_generator else f"the iterator of {value.maker}"
-        case View():
+        case DictView():
             return f"the {value.part} of a dictionary"
         case range():
             return "a range"

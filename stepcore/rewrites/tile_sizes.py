@@ -21,7 +21,7 @@ from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.ops.random_off_chip_load import RandomOffChipLoad
 from stepcore.records import Record
 from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
-from stepcore.rewrites.written_sizes import WrittenSize, written_sizes
+from stepcore.rewrites.written_sizes import SizeLiteral, written_sizes
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.types import element_sizes
 
@@ -73,7 +73,7 @@ def _others(value: int, whole: int) -> Iterator[int]:
             yield other
 
 
-def _cut(subject: RewriteSubject, size: WrittenSize) -> int:
+def _cut(subject: RewriteSubject, size: SizeLiteral) -> int:
     """Return the greatest number that divides all that is cut into tiles of a size; 0 where nobody knows."""
     whole = 0
     for node in subject.graph.nodes:
@@ -82,7 +82,7 @@ def _cut(subject: RewriteSubject, size: WrittenSize) -> int:
     return whole
 
 
-def _extents(subject: RewriteSubject, node: TypedNode, size: WrittenSize) -> Iterator[int]:
+def _extents(subject: RewriteSubject, node: TypedNode, size: SizeLiteral) -> Iterator[int]:
     """Yield the rows or columns of a tensor that a load cuts into tiles of a size."""
     call = subject.call(node) if isinstance(node.op, LinearOffChipLoad | RandomOffChipLoad) else None
     if call is None or not isinstance(node.op, LinearOffChipLoad | RandomOffChipLoad):

@@ -21,7 +21,7 @@ _COUNTS: Final = ("shape", "stride", "base")  # parameters of reads that count t
 _DATA: Final = ("dims", "data", "sizes", "layouts")  # of a program: what it is run with
 
 
-class WrittenSize(Record):
+class SizeLiteral(Record):
     """A size of tiles: its value, where that is written, and what it is ``used`` for; ``name`` is empty without one."""
 
     name: str
@@ -34,7 +34,7 @@ class WrittenSize(Record):
         return _is_name(node, self.name) if self.name else _is_number(node, self.value)
 
 
-def written_sizes(tree: ast.Module, code: Embedded, program: str, reference: str | None) -> Iterator[WrittenSize]:
+def written_sizes(tree: ast.Module, code: Embedded, program: str, reference: str | None) -> Iterator[SizeLiteral]:
     """Yield the sizes of tiles that may be other ones, those with names first."""
     scope = list(_scope(tree, program, reference))
     counts, divisors = _counted(scope)
@@ -42,7 +42,7 @@ def written_sizes(tree: ast.Module, code: Embedded, program: str, reference: str
         return
     used = _uses(tree)
     named = [
-        WrittenSize(name, value, (place,), used[name])
+        SizeLiteral(name, value, (place,), used[name])
         for name, value, place in named_numbers(tree, code)
         if name in used and value not in divisors
     ]
@@ -52,7 +52,7 @@ def written_sizes(tree: ast.Module, code: Embedded, program: str, reference: str
         inside = [node for call in last for argument in call.args for node in _numbered(argument, value)]
         if found := _plain(scope, value):
             places = sorted(inner_span(code, node) for node in (*found, *inside))
-            plain.append(WrittenSize("", value, tuple(places), uses))
+            plain.append(SizeLiteral("", value, tuple(places), uses))
     for size in (*named, *plain):
         if not _is_in_reference(tree, size, reference):
             yield size
@@ -180,7 +180,7 @@ def _tiles(node: ast.AST) -> Iterator[ast.List | ast.Tuple]:
             yield value
 
 
-def _is_in_reference(tree: ast.Module, size: WrittenSize, reference: str | None) -> bool:
+def _is_in_reference(tree: ast.Module, size: SizeLiteral, reference: str | None) -> bool:
     """Whether the numbers that a reference gives, or their order, may follow a size."""
     functions = functions_of(tree)
     if reference is None or reference not in functions:

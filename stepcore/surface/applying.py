@@ -20,7 +20,7 @@ from stepcore.ops.pace import LoopPart
 from stepcore.surface.callers import caller, name_of, names_that_take
 from stepcore.surface.consuming import bind_fresh, consume_check, mark_consumed, merged_sizes
 from stepcore.surface.origins import after, comes_from_published, mark_of, new_mark
-from stepcore.surface.stream import BoundSizes, Stream, is_stream
+from stepcore.surface.stream import Stream, StreamSizes, is_stream
 from stepcore.types import StreamType
 
 
@@ -82,7 +82,7 @@ def execute(op: Operator, given: Any, name: str) -> Any:
             bind_fresh(stream, bindings)
     origins = [stream.origin for stream in streams]
     for stream in outputs:
-        stream.ctx = BoundSizes(bindings)
+        stream.ctx = StreamSizes(bindings)
         stream.origin = after(op, origins, stream.name, stream.type)
     for number, mark in context.marks.items():
         outputs[number].origin = replace(outputs[number].origin, mark=mark)

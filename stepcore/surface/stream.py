@@ -276,7 +276,7 @@ def _read_shape(shape: Iterable[Any], where: str) -> Shape:
         raise StepError("STEP222", text) from error
 
 
-class BoundSizes(dict[Any, int]):
+class StreamSizes(dict[Any, int]):
     """The sizes of a stream that an operator made, by names, and by symbols that are written so (sympy's, say)."""
 
     def __missing__(self, key: object) -> int:

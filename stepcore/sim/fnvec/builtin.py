@@ -35,7 +35,7 @@ class Builtin:
 
 
 @dataclass(slots=True, eq=False)
-class OnePass:
+class SinglePass:
     """What ``zip``, ``enumerate``, ``reversed`` and generators give: used up once, and true, as iterators are."""
 
     items: Iterator[Any]
@@ -85,7 +85,7 @@ def items(interp: Evaluating, value: Any) -> Iterable[Any]:
             raise EvaluationRefused("iteration over a tensor without dimensions")
         result: Sequence[Any] = interp.machine.call(_UNBIND, (value, 0), {})
         return result
-    if isinstance(value, OnePass):
+    if isinstance(value, SinglePass):
         if isinstance(interp.machine, Tracer) and interp.machine.mask is not None:
             raise NoRule  # the other branch would find it used up
         return value.items
@@ -96,16 +96,16 @@ def items(interp: Evaluating, value: Any) -> Iterable[Any]:
     return value
 
 
-def one_pass(made: Iterator[Any], around: Sequence[Any]) -> OnePass:
+def one_pass(made: Iterator[Any], around: Sequence[Any]) -> SinglePass:
     """Return an iterator over values.
 
     Raises:
         EvaluationRefused: too many stand inside each other.
     """
-    depth = 1 + max((value.depth for value in around if isinstance(value, OnePass)), default=0)
+    depth = 1 + max((value.depth for value in around if isinstance(value, SinglePass)), default=0)
     if depth > _DEEPEST:
         raise EvaluationRefused("iterators are nested too deeply; make a list of the inner one", "STEP405")
-    return OnePass(made, depth)
+    return SinglePass(made, depth)
 
 
 def call_builtin(interp: Evaluating, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -115,7 +115,7 @@ def call_builtin(interp: Evaluating, name: str, args: Sequence[Any], kwargs: dic
             raise NoRule
         return _math(interp, name.removeprefix("math."), args)
     if name in ("all", "any", "dict"):
-        args = [list(items(interp, arg)) if isinstance(arg, (OnePass, *_VIEWS)) else arg for arg in args]
+        args = [list(items(interp, arg)) if isinstance(arg, (SinglePass, *_VIEWS)) else arg for arg in args]
     special = _SPECIAL.get(name)
     if special is not None:
         return special(interp, args, kwargs)
@@ -231,13 +231,13 @@ def _zip(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
 
 
 def _reversed(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
-    if len(args) != 1 or isinstance(args[0], OnePass):
+    if len(args) != 1 or isinstance(args[0], SinglePass):
         raise EvaluationRefused("reversed takes one list or tuple; make one with list(...)")
     return one_pass(iter(reversed(items(interp, args[0]))), [])  # type: ignore[call-overload]  # no iterator
 
 
 def _len(_interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
-    if isinstance(args[0], OnePass):
+    if isinstance(args[0], SinglePass):
         raise EvaluationRefused("an iterator has no length; make a list of it with list(...)")
     return len(args[0].probe) if type(args[0]) is TV else len(args[0])
 

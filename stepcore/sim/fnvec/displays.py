@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import torch
 
-from stepcore.sim.fnvec.builtin import OnePass, items
+from stepcore.sim.fnvec.builtin import SinglePass, items
 from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
 from stepcore.sim.fnvec.statements import Statements
 from stepcore.sim.fnvec.tape import TV
@@ -76,7 +76,7 @@ class Displays(Statements):
         return format(value, spec)
 
     def _generator(self, node: ast.GeneratorExp, scope: Scope) -> Any:
-        return OnePass(iter(self._comprehension(node, scope)))
+        return SinglePass(iter(self._comprehension(node, scope)))
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> list[Any]:
         values: list[Any] = []

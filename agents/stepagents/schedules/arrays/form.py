@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from stepagents.schedules.arrays.body import ArrayBody
-from stepagents.schedules.arrays.loops import Loop, shared_loops
+from stepagents.schedules.arrays.loops import BlockLoop, shared_loops
 from stepagents.schedules.arrays.memory import ArrayWriter
 from stepagents.schedules.arrays.ops import HANDLERS
 from stepagents.schedules.arrays.parts import LOOP, ArrayPart, LoopSplit, pieces, whole
@@ -179,13 +179,13 @@ def _is_apart(function: SizedFunction, label: str) -> bool:
     return True
 
 
-def _loops(writer: Writer, cuts: Mapping[str, Index], lanes: Lanes, node: Node) -> list[Loop]:
+def _loops(writer: Writer, cuts: Mapping[str, Index], lanes: Lanes, node: Node) -> list[BlockLoop]:
     """Return all loops, outermost first, and note what blocks and lanes have to divide.
 
     Raises:
         NoSchedule: they do not.
     """
-    found: list[Loop] = []
+    found: list[BlockLoop] = []
     for lane in lanes:
         index, size = cuts[lane.label], shape_of(node)[_place(lane.label)]
         block = writer.blocks.sizes.get(lane.label)

@@ -13,7 +13,7 @@ from stepcore.printing.code_lines import factor
 from stepcore.records import Record
 
 
-class Loop(Record):
+class BlockLoop(Record):
     """A loop over ``size`` places, of which ``lanes`` share it, ``rounds`` each; with the texts of both numbers.
 
     ``behind`` are the lanes of the same label that share loops inside this one.
@@ -43,20 +43,20 @@ class Loop(Record):
         return place if self.lanes * self.behind == whole else f"({place} % {self.lanes})"
 
 
-def shared_loops(atoms: Sequence[tuple[Atom, str]], lane: ProgramLane, numbers: Sequence[int]) -> list[Loop]:
+def shared_loops(atoms: Sequence[tuple[Atom, str]], lane: ProgramLane, numbers: Sequence[int]) -> list[BlockLoop]:
     """Return the loops of one dimension, outermost first, each with its text and size, that ``lane`` shares.
 
     Raises:
         NoSchedule: the lanes do not divide them.
     """
-    found: list[Loop] = []
+    found: list[BlockLoop] = []
     rest = lane.count
     for (atom, text), number in zip(atoms, numbers, strict=True):
         own = gcd(rest, number)
         rest //= own
         if rest > 1 and own < number:
             break
-        found.append(Loop(atom, lane.label, text, own, number // own))
+        found.append(BlockLoop(atom, lane.label, text, own, number // own))
     if rest > 1 or len(found) < len(atoms):
         raise NoSchedule(f"{lane.count} lanes do not divide {prod(numbers)} blocks")
     behind = 1

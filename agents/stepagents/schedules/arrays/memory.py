@@ -7,7 +7,7 @@ from math import prod
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.arrays.body import ArrayBody, is_lookup, lookup_of
-from stepagents.schedules.arrays.loops import Loop
+from stepagents.schedules.arrays.loops import BlockLoop
 from stepagents.schedules.arrays.parts import VIEWS, ArrayPart, block_dims, is_loop, is_whole, loops_of, viewed
 from stepagents.schedules.arrays.walks import Walk, walk_of
 from stepagents.schedules.costs import LoadCost, UnitCost
@@ -31,7 +31,7 @@ from stepcore.types import DTYPE_BYTES, Buffer, Element, Tile, element_bytes
 class ArrayWriter:
     """One program in the making: ``part`` is a block of the result, ``loops`` run over blocks, outermost first."""
 
-    def __init__(self, writer: Writer, part: ArrayPart, loops: Sequence[Loop], memory: str) -> None:
+    def __init__(self, writer: Writer, part: ArrayPart, loops: Sequence[BlockLoop], memory: str) -> None:
         self._writer, self._part, self._memory = writer, part, memory
         self._loops = loops
         self._live = [loop for loop in loops if loop.rounds > 1]
@@ -97,7 +97,7 @@ class ArrayWriter:
             self._writer.costs.kept += lane_count(own) * self._bytes(tile)
         return self._writer.shared(text, f"{part.node.name}_blocks", own, shared), tile
 
-    def _load(self, part: ArrayPart, walk: Walk, used: Sequence[Loop], own: Sequence[ProgramLane]) -> str:
+    def _load(self, part: ArrayPart, walk: Walk, used: Sequence[BlockLoop], own: Sequence[ProgramLane]) -> str:
         """Return the load of blocks in ``used`` loops, each joined to one tile."""
         writer = self._writer
         shape = [(self._size(step.atom), step.text) for step in reversed(walk.stack)]
@@ -151,7 +151,7 @@ class ArrayWriter:
         writer.costs.kept += lanes * self._bytes(tile)
         return writer.shared(text, f"{table.name}_rows", own, ()), tile
 
-    def _used(self, part: ArrayPart) -> Sequence[Loop]:
+    def _used(self, part: ArrayPart) -> Sequence[BlockLoop]:
         """Return the loops up to the last one that chooses a part: behind those, it is the same one."""
         own = loops_of(part)
         last = max((place for place, loop in enumerate(self._live, 1) if loop.name in own), default=0)

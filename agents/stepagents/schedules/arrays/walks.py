@@ -15,7 +15,7 @@ from stepcore.records import Record
 from stepcore.sizes.dim import Dim, product
 
 
-class Step(Record):
+class AtomStride(Record):
     """How many tiles further the next place of an atom is: as text for programs, and as a size."""
 
     atom: Atom
@@ -31,10 +31,10 @@ class Walk(Record):
 
     tile: tuple[Dim, Dim]
     texts: tuple[str, str]
-    order: tuple[Step, ...]
+    order: tuple[AtomStride, ...]
 
     @property
-    def stack(self) -> tuple[Step, ...]:
+    def stack(self) -> tuple[AtomStride, ...]:
         """What is whole in a block, and in no tile."""
         return tuple(each for each in self.order if not is_loop(each.atom))
 
@@ -48,7 +48,7 @@ class Walk(Record):
         """Rows and columns of the tile that the stack is joined to."""
         return self.count * self.tile[0], self.tile[1]
 
-    def step(self, loop: str) -> Step | None:
+    def step(self, loop: str) -> AtomStride | None:
         """Return how far the next place of a loop is, None where the tensor does not have it."""
         return next((each for each in self.order if each.atom.name == loop), None)
 
@@ -64,7 +64,7 @@ def walk_of(dims: Sequence[Dim], at: Sequence[Index], text_of: Callable[[Atom], 
     (row_lead, rows), (column_lead, columns) = map(_trailing, (row, column))
     if not all(map(is_loop, column_lead)):
         raise NoSchedule("columns of a block that do not lie beside each other cannot be read as tiles")
-    order: list[Step] = []
+    order: list[AtomStride] = []
     factors: list[str] = []
     tiles = Dim.of(1)
     sides = [*zip(outer, dims, strict=False), (row_lead, None), (column_lead, None)]
@@ -72,7 +72,7 @@ def walk_of(dims: Sequence[Dim], at: Sequence[Index], text_of: Callable[[Atom], 
         inner = [*factors]
         for atom in reversed(index):
             shown = factors[0] if len(factors) == 1 else " * ".join(map(factor, factors))
-            order.insert(0, Step(atom, shown or "1", tiles))
+            order.insert(0, AtomStride(atom, shown or "1", tiles))
             factors.insert(0, text_of(atom))
             tiles *= atom.size
         if size is not None and size != 1:
