@@ -275,3 +275,22 @@ def test_nothing_stays_behind() -> None:
     before: tuple[Callable[..., object], int, object] = (print, logging.root.manager.disable, sys.stdout)
     traced("speaks")
     assert (print, logging.root.manager.disable, sys.stdout) == before
+
+
+TABLE = """
+import torch
+
+
+def positions(x):  # stepsmith: x[b, t, 3]
+    table = torch.arange(60.0).view(20, 3)
+    return x + table[: x.shape[1]]
+"""
+
+
+def test_a_size_that_a_table_bounds_stays_a_symbol(tmp_path: Path) -> None:
+    path = tmp_path / "table.py"
+    path.write_text(TABLE)
+    target = find_target(str(path), TABLE, "positions")
+    found = trace(target, describe(target, (), None))
+    assert set(found.dims) == {"b", "t"}
+    assert found.notes == ("at large sizes of t the function does not run",)

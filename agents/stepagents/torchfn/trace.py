@@ -7,6 +7,7 @@ which symbol (:mod:`fit`). A symbol that the structure of the graph depends on b
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -165,8 +166,14 @@ class _Tracer:
         for trial in _trials(sizing, bound):
             try:
                 return self._annotated(trial), trial
-            except TraceMismatch:
-                continue
+            except TraceMismatch as error:
+                if isinstance(error.__cause__, Refused):
+                    for small in _small(trial):
+                        with suppress(TraceMismatch):
+                            found = self._annotated(small)
+                            names = " and ".join(sorted(small.kernels - trial.kernels))
+                            self.notes.append(f"at large sizes of {names} the function does not run")
+                            return found, small
         raise AssertionError("a trace without symbols always fits itself")
 
     def is_deep(self, sizing: Sizing) -> bool:
@@ -370,6 +377,13 @@ def _trials(sizing: Sizing, bound: Mapping[str, int]) -> Iterator[Sizing]:
             numbers={**sizing.numbers, **{name: bound.get(name, sizing.base[name]) for name in gone}},
             fixed={**sizing.fixed, **dict.fromkeys(gone, why)},
         )
+
+
+def _small(trial: Sizing) -> Iterator[Sizing]:
+    """Yield the sizing with further traces at small sizes, of one symbol, then of all: a table may bound a size."""
+    names = [name for name in trial.base if name not in trial.kernels]
+    for some in [[name] for name in names] + [names] * (len(names) > 1):
+        yield replace(trial, kernels=trial.kernels | set(some))
 
 
 def _key(sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
