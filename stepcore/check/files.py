@@ -15,6 +15,7 @@ from stepcore.findings import budget
 from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.codes import Phase, Subject, about, faults
 from stepcore.findings.diagnostics import Diagnostic, Severity
+from stepcore.fn.aliases import with_aliases
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import prelude_names
@@ -362,6 +363,7 @@ def _all_fn_findings(task: TaskFile) -> Iterator[Diagnostic]:
         for block in output.transforms:
             yield from check_block(block, scope, "reference", shared)
             shared |= prelude_names(block)
+            scope = with_aliases(scope, block)
 
 
 # -- extents -----------------------------------------------------------------------------------------

@@ -21,7 +21,16 @@ from unicodedata import normalize
 from stepcore import gate
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
-from stepcore.gate.rewriting import CodeNames, ConvertError, bound_names, kept_name, node_span, parse_code, rewrite
+from stepcore.gate.rewriting import (
+    CodeNames,
+    ConvertError,
+    bound_names,
+    kept_name,
+    node_span,
+    parse_code,
+    rewrite,
+    without_aliases,
+)
 from stepcore.graph.ir import OutputPort, ProgramSpec, reference_ports
 from stepcore.graph.layouts import LayoutError
 from stepcore.graph.task import TaskFile
@@ -84,6 +93,7 @@ class _ToPython:
     def __init__(self, spec: ProgramSpec) -> None:
         self._spec = spec
         self._parameters = frozenset(port.name for port in spec.parameters)
+        self._modules = dict(spec.scope.modules)
         compared = {output.memory for output in spec.outputs or ()}
         silent = next((port.name for port in spec.parameters if port.written and port.name not in compared), "")
         if silent:
@@ -104,7 +114,7 @@ class _ToPython:
         nested = frozenset(name for name, body in fns.items() if self._parameters & bound_names(body).loaded)
         computed, prelude = self._prelude()
         reference = self._reference()
-        body = rewrite(gate.printed(impl_text), CodeNames()) if impl_text is not None and impl_text.strip() else "..."
+        body = self._impl(gate.printed(impl_text)) if impl_text is not None and impl_text.strip() else "..."
         read = bound_names("\n".join([*fns.values(), prelude, body])).loaded
         if reference is not None:
             names = bound_names(reference)
@@ -129,9 +139,19 @@ class _ToPython:
             constraints=constraints,
         )
 
+    def _impl(self, text: str) -> str:
+        """A program that binds the name of a module itself does not mean the module by it."""
+        own = bound_names(text).stored
+        nested = [node for statement in parse_code(text) for node in ast.walk(statement)]
+        inside = [bound_names(ast.unparse(node)).loaded for node in nested if isinstance(node, ast.FunctionDef)]
+        if clash := sorted(own & self._modules.keys() & frozenset[str]().union(*inside)):
+            raise ConvertError(f"{clash[0]} is a stream of the program and a module in a function; rename one of them")
+        text, _ = without_aliases(text, {name: full for name, full in self._modules.items() if name not in own})
+        return rewrite(text, CodeNames())
+
     def _body(self, block: CodeBlock) -> str:
         """An element function reads parameters by name; a local of the same name gets another one."""
-        text = gate.printed(block.source.text)
+        text, _ = without_aliases(gate.printed(block.source.text), self._modules)
         locals_ = bound_names(text).stored & self._tensors
         return rewrite(text, CodeNames(tensors=self._parameters, renamed={name: f"{name}_local" for name in locals_}))
 
@@ -140,7 +160,7 @@ class _ToPython:
         block = self._spec.scope.prelude
         if block is None:
             return {}, ""
-        text = gate.printed(block.source.text)
+        text, _ = without_aliases(gate.printed(block.source.text), {"torch": "torch"})
         fixed = {f"{name}_value" for name, _ in self._spec.fixed}
         values: dict[str, str] = {}
         kept: list[str] = []
@@ -181,9 +201,11 @@ class _ToPython:
             return None
         pieces: list[str] = []
         results: list[str] = []
+        modules = self._modules
         for position, (name, block) in enumerate(blocks):
             last = position == len(blocks) - 1
-            piece, result = self._value_block(gate.printed(block.source.text), "" if last else name)
+            piece, modules = without_aliases(gate.printed(block.source.text), modules)
+            piece, result = self._value_block(piece, "" if last else name)
             pieces.append(piece)
             results.append(result)
         ordered = [results[at] for at in sorted(range(len(results)), key=places.__getitem__)]  # as a program gives them

@@ -65,6 +65,7 @@ class _ToTask:
         self._text = module.source.text.removeprefix("\ufeff").removeprefix("\f")
         self._statements = parse_code(self._text)
         self._imports = _imports(self._statements)
+        self._uses_math = False
 
     def text(self) -> str:
         spec = self._program.spec
@@ -235,7 +236,8 @@ class _ToTask:
                 else:
                     kept.append(source)
         bound = [self._size(name, size, values) for name, size in sizes.items() if DEFAULT_SIZES.get(name) != size]
-        return "\n".join([*(line for lines in bound for line in lines), *reversed(kept)])
+        head = ["import math"] if self._uses_math else []
+        return "\n".join([*head, *(line for lines in bound for line in lines), *reversed(kept)])
 
     def _size(self, name: str, size: int, values: dict[str, str]) -> Iterator[str]:
         yield values.get(name, f"{name}_value = {size}")
@@ -254,11 +256,13 @@ class _ToTask:
         return self._plain_imports(_wanted_part(node, wanted, text) or _source_lines(text, [node]))
 
     def _plain_imports(self, code: str) -> str:
-        """Return ``code`` with imported names written out: tasks have ``torch`` and no imports."""
+        """Return ``code`` with imported names written out: tasks have ``torch``, and ``math`` where they import it."""
         names = bound_names(code)
         used = {name: full for name, full in self._imports.items() if name in names.loaded - names.stored}
         for full in used.values():
-            if full.partition(".")[0] != "torch":
+            if full.partition(".")[0] == "math":
+                self._uses_math = True
+            elif full.partition(".")[0] != "torch":
                 raise ConvertError(f"task files have torch only, and this file uses {full}")
         return rewrite(code, CodeNames(renamed={name: full for name, full in used.items() if name != full}))
 

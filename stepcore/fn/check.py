@@ -16,7 +16,7 @@ from typing import Literal
 from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
-from stepcore.fn import allow, compiled
+from stepcore.fn import aliases, allow, compiled
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.early import read_early
 from stepcore.fn.prelude import assigned_names, prelude_names
@@ -101,6 +101,9 @@ def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterab
         return [parsed]
     if not parsed and kind == "reference":
         return [Diagnostic("STEP307", block.source.outer, "this block is empty: its last line is the value")]
+    if kind == "reference" and aliases.bound_modules(parsed[-1], dict(scope.modules)):
+        message = "the last line of this block gives a module a name, and no value; end it with the value"
+        return [Diagnostic("STEP307", node_span(block.source, parsed[-1]), message)]
     names = known_names(scope, with_prelude=kind == "reference") | assigned_names(parsed) | set(bound)
     if kind == "prelude":
         names |= prelude_names(block)

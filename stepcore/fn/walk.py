@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from stepcore.findings import budget
-from stepcore.fn import allow, plain_types
+from stepcore.fn import aliases, allow, plain_types
 from stepcore.fn.bulk import MAX_BITS, Bulk
 from stepcore.fn.decl import FnScope
 from stepcore.fn.members import (
@@ -105,15 +105,19 @@ class Walker:
         self.findings: list[BodyFinding] = []
         weights = frozenset(scope.parameters) if scope.bare_parameters else frozenset()
         self._modules = dict(scope.modules)
+        self._later: dict[str, str] = {}  # names of modules that a statement further down binds
         self.own = Ownership(weights, self._modules, may_bind=kind is BodyKind.PRELUDE)
         self._is_fn = kind is BodyKind.FUNCTION  # no helper of a module, which only a reference may use
         self._bulk = Bulk(dict(scope.sizes) or DEFAULT_SIZES, None if kind is BodyKind.PRELUDE else scope.prelude)
         if kind is not BodyKind.PRELUDE:
-            self.own.foreign = prelude_names(scope.prelude)
+            self.own.foreign = prelude_names(scope.prelude) - self._modules.keys()
             self.own.scope = foreign(scope)
         self._arms = 0  # of conditions that other sizes may decide otherwise
         self._body: list[ast.stmt] = []
         self._depth = 0  # of loops, in which a name has more than one value
+        self._rebound: set[str] = set()  # names of modules that a finding says are given another meaning
+        self._told = False  # whether the call around is a mistake already
+        self._level = 0  # of suites inside each other; only at the outermost one a name may stand for a module
 
     def _changes_lists(self) -> bool:
         """Whether anything in the block so far, or in ``global``, makes a list longer or shorter, by whatever name."""
@@ -134,16 +138,69 @@ class Walker:
 
     def statements(self, body: Iterable[ast.stmt]) -> None:
         """Walk over statements in order."""
+        if self._level == 0:
+            body = tuple(body)
+            self._expect(body)
+        self._level += 1
         for statement in body:
             self._body.append(statement)
             budget.spend(1 + (len(self.names) >> 6 if isinstance(statement, ast.FunctionDef) else 0))
             handler = _STATEMENTS.get(type(statement))
-            if handler is None:
+            if self._level == 1 and self._names_modules(statement):
+                pass
+            elif handler is None:
                 self._forbidden(statement)
             else:
                 handler(self, statement)
             if not self._depth:
                 self._bulk.after(statement)
+        self._level -= 1
+
+    def _expect(self, body: tuple[ast.stmt, ...]) -> None:
+        """Take note of the names that statements of the block make stand for modules: each does so from there on."""
+        self._later = {
+            name: module
+            for name, module in aliases.aliases(body, self._modules).items()
+            if name != "torch" and name not in self.own.arguments
+        }
+        for name in self._later:
+            self._modules.pop(name, None)
+
+    def _names_modules(self, statement: ast.stmt) -> bool:
+        """Whether a statement says that names stand for modules, which is interpreted here and never executed."""
+        found = aliases.bound_modules(statement, self._modules)
+        for name, module in found:
+            known = self._modules.get(name, dict(self.scope.modules).get(name))
+            problem = aliases.why_not(name, module)
+            if not problem and known not in (None, module):
+                problem = f"{name} stands for {known} already; choose another name"
+            elif not problem and name not in self._modules and self._is_taken(name):
+                problem = f"{name} has another meaning and cannot stand for {module}; choose another name"
+            if problem:
+                self.report("STEP302", statement, problem)
+                break
+            self._modules[name] = module
+            self._later.pop(name, None)
+        return bool(found)
+
+    def _is_taken(self, name: str) -> bool:
+        scope = self.scope
+        sizes = (*allow.PREDECLARED_SYMBOLS, *scope.symbols)
+        ours = (*scope.parameters, *scope.tensors, *self.arguments, *self.own.arguments, *sizes)
+        return name in ours or name.removesuffix("_value") in sizes
+
+    def _is_module(self, node: ast.expr) -> bool:
+        """Report a module that stands where a value does: only its functions are values."""
+        module = aliases.module_of(node, self._modules)
+        if module is None:
+            return False
+        path = dotted(node)
+        if self._told or (path is not None and path[0] in self._rebound):
+            return True
+        text = f"{module} is a module, and no value"
+        way_out = f"write {ast.unparse(node)}.NAME; `F = {module}` gives it a short name at the beginning of a block"
+        self.report("STEP302", node, f"{text}; {way_out}")
+        return True
 
     def _assign(self, node: ast.Assign) -> None:
         self.expression(node.value)
@@ -211,11 +268,15 @@ class Walker:
             self.own.names[name] = held | self.own.names.get(name, held)
 
     def _import(self, node: ast.Import) -> None:
-        for alias in node.names:
-            # Importing what is in scope anyway changes nothing.
-            if self._modules.get(alias.asname or alias.name) != alias.name:
+        # Importing what is in scope anyway changes nothing.
+        others = [alias for alias in node.names if self._modules.get(alias.asname or alias.name) != alias.name]
+        for alias in sorted(others, key=lambda alias: alias.name in aliases.ALIASED):  # the mistake first
+            if alias.name in aliases.ALIASED:
+                text = f"import of {alias.name} stands at the beginning of a block; move it there"
+                self.report("STEP302", node, text)
+            else:
                 self.report("STEP302", node, f"import of {alias.name} is forbidden{self._in_scope()}")
-                return
+            return
 
     def _forbidden(self, node: ast.AST) -> None:
         word, hint = _FORBIDDEN.get(type(node), (type(node).__name__, ""))
@@ -336,6 +397,7 @@ class Walker:
         self.expression(node.value)
         if isinstance(target, ast.Name):
             self._name(target, target.id)
+            self._check_module(target, target.id)
             if self.own.change(target):
                 self.report("STEP310", node, self.own.complaint(target))
                 self.own.assign(target.id, OWN)
@@ -408,7 +470,8 @@ class Walker:
         self._arms -= 1
 
     def _read(self, node: ast.Name) -> None:
-        self._name(node, node.id)
+        if not self._is_module(node):
+            self._name(node, node.id)
 
     def _listed(self, node: ast.ListComp | ast.GeneratorExp) -> None:
         if self._too_large(node):
@@ -491,8 +554,19 @@ class Walker:
         """Report a name that must not be bound: a private one, or one that means something in every body."""
         if self._check_private(node, name):
             return
+        if self._check_module(node, name):
+            return
         if name in self._modules or (name in _PREDECLARED and not self.scope.bare_parameters):
             self.report("STEP302", node, f"{name} is predeclared and cannot be bound anew; choose another name")
+
+    def _check_module(self, node: ast.AST, name: str) -> bool:
+        """Report a name that stands for a module and is given another meaning."""
+        module = self._modules.get(name, self._later.get(name))
+        if module is None or name == module or module not in aliases.ALIASED:
+            return False
+        self._rebound.add(name)
+        self.report("STEP302", node, f"{name} stands for {module} and cannot be bound anew; choose another name")
+        return True
 
     def _check_private(self, node: ast.AST, name: str) -> bool:
         if name.startswith("__"):
@@ -501,6 +575,10 @@ class Walker:
         return False
 
     def _name(self, node: ast.AST, name: str) -> None:
+        if name in self._later:
+            text = f"{name} stands for {self._later[name]} only further down; move the line that says so up"
+            self.report("STEP303", node, text)
+            return
         module = self._modules.get(name, "torch")
         if self._is_fn and module.partition(".")[0] not in ("torch", "math"):
             self.report("STEP304", node, f"{module} is not part of the function language{OTHERWISE}")
@@ -537,6 +615,8 @@ class Walker:
             problem = member_problem(module, path, random=self.kind is BodyKind.PRELUDE)
             if problem is not None:
                 self.report("STEP304", node, problem)
+            else:
+                self._is_module(node)
             return
         before = len(self.findings)
         self.expression(node.value)
@@ -577,6 +657,7 @@ class Walker:
             return
         path = dotted(function)
         walk = self._used_up if path in AT_ONCE and path[0] not in self.names else self.expression
+        told, self._told = self._told, self._told or len(self.findings) > before
         for argument in node.args:
             walk(argument)
         for keyword in node.keywords:
@@ -586,6 +667,7 @@ class Walker:
                 self.report("STEP304", keyword, "out= writes into another tensor; use the returned value")
             else:
                 self.expression(keyword.value)
+        self._told = told
 
     def _breaks_terms(self, node: ast.Call) -> bool:
         """Report a call that may change its arguments, or draw where functions are pure, by what its literals say."""

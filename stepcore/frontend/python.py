@@ -18,6 +18,7 @@ from stepcore.findings import budget
 from stepcore.findings.budget import Budget, OutOfBudget
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.findings.near import nearest
+from stepcore.fn.aliases import with_aliases
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.source import dotted, node_span
 from stepcore.frontend import advice, calls, functions
@@ -835,14 +836,16 @@ class _Reader:
         facts = ModuleFacts.joined((self.module.facts, self.module.others))
         symbols = {name for name, value in scope.names.items() if isinstance(value, Dim) and str(value) == name}
         bound = {symbol for symbol, _ in facts.sizes}
-        self.module.fn_scope = FnScope(
-            prelude=self._prelude(bound),
+        prelude = self._prelude(bound)
+        scope_of_fns = FnScope(
+            prelude=prelude,
             parameters=tuple(sorted(facts.parameters)),
             symbols=tuple(sorted(symbols | bound)),
             modules=tuple(sorted({"torch": "torch", **self.modules}.items())),
             bare_parameters=True,
             sizes=tuple(sorted((symbol, size) for symbol, size in facts.sizes if size is not None)),
         )
+        self.module.fn_scope = with_aliases(scope_of_fns, prelude)
 
     def _prelude(self, bound: set[str]) -> CodeBlock | None:
         """Return the module-level statements that element functions use, in the order of the file."""

@@ -92,6 +92,7 @@ class _Certificate:
         self.own = OwnCode(own) if own is not None else None
         self.symbols: set[str] = set()
         self.names = assigned_names(tree.body)
+        self.modules = dict(_MODULES)
         self.parameters: set[str] = set()
         self.inputs: set[str] = set()
         self.programs = [n for n in tree.body if isinstance(n, ast.FunctionDef) and _decorated(n) == "program"]
@@ -123,6 +124,9 @@ class _Certificate:
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         match node:
+            case ast.Import(names=[ast.alias(name="math", asname=None)]):
+                self.modules["math"] = "math"
+                return
             case ast.Import(names=[ast.alias(name="stepcore", asname="step") | ast.alias(name="torch", asname=None)]):
                 return
             case ast.ImportFrom(module="typing", names=[ast.alias(name="Annotated", asname=None)], level=0):
@@ -225,7 +229,7 @@ class _Certificate:
             parameters=tuple(sorted(self.parameters)),
             tensors=tuple(sorted(self.inputs)),
             symbols=tuple(sorted(self.symbols)),
-            modules=tuple(_MODULES.items()),
+            modules=tuple(self.modules.items()),
             bare_parameters=True,
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from stepcore.findings.diagnostics import Edit, apply_edits
+from stepcore.fn.aliases import bound_modules
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.records import Record
@@ -66,6 +67,47 @@ def rewrite(text: str, names: CodeNames) -> str:
     source = SourceFile("", text)
     edits = [edit for statement in parse_code(text) for edit in _edits(statement, names, source)]
     return apply_edits(text, edits)
+
+
+def without_aliases(text: str, modules: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return a suite in which modules are written out, and the names that stood for them in it.
+
+    ``modules`` are names that stand for modules around it. The statements that say so are left out: generated files
+    name ``torch.nn.functional.relu`` in full, and import ``torch`` and ``math`` alone.
+
+    Raises:
+        ConvertError: it does not parse, or an f-string reads such a name.
+    """
+    known, edits = dict(modules), list[Edit]()
+    source = SourceFile("", text)
+    for statement in parse_code(text):
+        if found := bound_modules(statement, known):
+            known.update(found)
+            edits.append(Edit(_whole_line(text, node_span(source, statement)), ""))
+    renamed = {name: full for name, full in known.items() if name != full}
+    names = bound_names(text)
+    kept = apply_edits(text, edits) if edits else text
+    if not renamed.keys() & names.loaded:
+        return kept, known
+    return rewrite(kept, CodeNames(renamed=renamed)), known
+
+
+def _whole_line(text: str, span: Span) -> Span:
+    """Return the span of a statement with what parts it from the next one: its line end, or a semicolon."""
+    end = span.end
+    while end < len(text) and text[end] in " \t":
+        end += 1
+    if end < len(text) and text[end] == ";":
+        end += 1
+        while end < len(text) and text[end] in " \t":
+            end += 1
+        return Span(span.start, end)
+    line = text.rfind("\n", 0, span.start) + 1
+    if text[line : span.start].strip():  # behind a semicolon, which may end a line
+        return span
+    if end < len(text) and text[end] == "#":
+        return span
+    return Span(span.start, min(end + 1, len(text)) if end < len(text) and text[end] == "\n" else end)
 
 
 def _edits(node: ast.AST, names: CodeNames, source: SourceFile) -> Iterator[Edit]:

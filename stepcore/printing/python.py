@@ -125,6 +125,8 @@ def _symbols_in(spec: ProgramSpec, parts: PythonParts) -> set[str]:
 def _import_lines(symbols: Iterable[str], own: OwnReference, code: str) -> str:
     lines = [_docstring(own.head), ""] if own.head else []
     standard = [line for line in own.imports if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
+    if _reads_math(code) and "import math" not in standard:
+        standard = ["import math", *standard]
     lines += [*standard, "from typing import Annotated", ""]
     lines.append("import stepcore as step")
     if "torch" in _names(code):
@@ -150,6 +152,17 @@ def _symbols(spec: ProgramSpec) -> set[str]:
     elements += [element for fn in spec.fns for element in (fn.input, fn.output)]
     shapes += map(element_sizes, elements)
     return {symbol for shape in shapes for size in shape for symbol in size.symbols() if symbol[0] not in OPEN + ANY}
+
+
+def _reads_math(code: str) -> bool:
+    """Whether code means the module by ``math``, and no tensor or local of its own."""
+    if "math" not in code:
+        return False
+    nodes = list(ast.walk(ast.parse(code)))
+    bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    roots = {node.value.id for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
+    return "math" in roots - bound
 
 
 def _names(code: str) -> set[str]:

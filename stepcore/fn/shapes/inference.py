@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stepcore.findings import budget
+from stepcore.fn.aliases import bound_modules
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.members import no_tensor
 from stepcore.fn.prelude import assigned_names
@@ -103,6 +104,9 @@ class _Inference(Expressions):
             self._statement(statement, scope)
 
     def _statement(self, node: ast.stmt, scope: dict[str, Any]) -> None:
+        if named := bound_modules(node, self.modules):
+            self.modules |= named
+            return
         match node:
             case ast.Return(value=value):
                 if value is not None:

@@ -43,7 +43,7 @@ def prelude_values(
                 size = name.removesuffix("_value")
                 # A name bound twice may hold either value; a size is better known by its symbol than by its number.
                 values[name] = names.get(name) if size != name and size in bindings else _bound(value, modules)
-    return values
+    return {name: value for name, value in values.items() if name not in modules}
 
 
 def _is_store(node: ast.Name) -> bool:

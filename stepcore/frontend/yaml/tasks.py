@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Final
 
 from stepcore.findings.diagnostics import Diagnostic
+from stepcore.fn.aliases import with_aliases
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.prelude import constant_bindings, size_faults
@@ -151,8 +152,9 @@ class _Task:
             fns=fns,
             outputs=outputs,
             drawn=drawn,
-            scope=FnScope(
-                prelude, tuple(port.name for port in parameters), tuple(port.name for port in inputs), symbols
+            scope=with_aliases(
+                FnScope(prelude, tuple(port.name for port in parameters), tuple(port.name for port in inputs), symbols),
+                prelude,
             ),
             fixed=tuple(fixed.items()),
             defaults=tuple((name, size) for name, size in DEFAULT_SIZES.items() if name in used and name not in fixed),

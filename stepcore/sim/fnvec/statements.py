@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from stepcore.fn.aliases import bound_modules
 from stepcore.fn.prelude import SymbolRef
 from stepcore.sim.fnvec.builtin import items
 from stepcore.sim.fnvec.errors import EvaluationRefused, FnRuntimeError, NoRule, Restart
-from stepcore.sim.fnvec.names import Operation
+from stepcore.sim.fnvec.names import Namespace, Operation
 from stepcore.sim.fnvec.tape import TV
 from stepcore.text.wording import counted
 
@@ -144,6 +145,8 @@ class Statements:
     def _rare(self, node: ast.stmt, scope: Scope) -> None:
         if isinstance(node, ast.FunctionDef):
             scope[node.name] = self.closure(node, scope)
+        elif named := bound_modules(node, {}):  # an import, as the checker interprets it
+            scope.update((name, Namespace(path)) for name, path in named)
         elif not isinstance(node, ast.Pass) and not self._harmless_import(node):
             word = _KEYWORDS.get(type(node), type(node).__name__)
             raise EvaluationRefused(f"{word} is forbidden in a function body", "STEP302")
