@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
+
+_Naming: TypeAlias = ast.Name | ast.FunctionDef | ast.alias  # what has or binds a name
 
 # Fields that Python evaluates in another order than they are declared.
 _ORDER: Final[dict[type[ast.AST], tuple[str, ...]]] = {
@@ -22,14 +24,22 @@ def read_early(body: Sequence[ast.stmt], names: Collection[str]) -> Iterator[ast
     """
     left = set(names)
     for node, stores in _in_order(body):
-        name = node.name if isinstance(node, ast.FunctionDef) else node.id
+        name = _name(node)
         if name in left:
             left.discard(name)
             if not stores and isinstance(node, ast.Name):
                 yield node
 
 
-def _in_order(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.Name | ast.FunctionDef, bool]]:
+def _name(node: _Naming) -> str:
+    match node:
+        case ast.Name(id=name) | ast.FunctionDef(name=name) | ast.alias(asname=str(name)):
+            return name
+        case _:
+            return node.name.partition(".")[0]  # an import of a module inside another binds the outer one
+
+
+def _in_order(nodes: Iterable[ast.AST]) -> Iterator[tuple[_Naming, bool]]:
     """Yield names as Python comes to them, and whether it binds them there; names of comprehensions stay inside."""
     for node in nodes:
         match node:
@@ -38,7 +48,7 @@ def _in_order(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.Name | ast.Functio
             case ast.AugAssign(target=ast.Name() as target):
                 yield target, False
                 yield from _in_order([node.value])
-            case ast.FunctionDef():
+            case ast.FunctionDef() | ast.alias():
                 yield node, True
             case ast.Lambda():
                 continue
@@ -51,7 +61,7 @@ def _in_order(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.Name | ast.Functio
 
 def _of_comprehension(
     node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp,
-) -> Iterator[tuple[ast.Name | ast.FunctionDef, bool]]:
+) -> Iterator[tuple[_Naming, bool]]:
     parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
     yield from _in_order([node.generators[0].iter])  # it is evaluated outside
     own = {
