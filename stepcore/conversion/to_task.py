@@ -23,6 +23,7 @@ from stepcore.gate.certificate import is_text
 from stepcore.gate.clean import Unclean, require_clean, require_clean_fns, require_clean_program, within_budget
 from stepcore.gate.rewriting import CodeNames, ConvertError, bound_names, kept_name, node_span, parse_code, rewrite
 from stepcore.graph.ir import OutputPort, reference_ports
+from stepcore.ops.dialect import Dialect
 from stepcore.printing.task import graph_to_impl, task_to_yaml
 from stepcore.sizes.dim import DEFAULT_SIZES
 from stepcore.text.span import Embedded, SourceFile
@@ -40,18 +41,18 @@ def python_to_task(module: PyModule, program: PyProgram) -> str:
     """
     with within_budget(module.source):
         text = _ToTask(module, program).text()
-    _require_task(text)
+    _require_task(text, module.dialect)
     return text
 
 
-def _require_task(text: str) -> None:
+def _require_task(text: str, dialect: Dialect) -> None:
     """Refuse what a Python file may hold and a task file may not, such as a reference that writes into its arguments.
 
     Raises:
         ConvertError: checking the task finds an error; the message says which.
     """
     try:
-        require_clean(read_task(text, ""))
+        require_clean(read_task(text, "", dialect=dialect))
     except Unclean as error:
         raise ConvertError(f"a task file does not take it: {error.found.code} {error.found.message}") from error
 
