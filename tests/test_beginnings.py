@@ -10,9 +10,8 @@ import pytest
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget
 from stepcore.fn.source import node_span
-from stepcore.frontend import python
 from stepcore.frontend.beginnings import MOST_BLOCKS
-from stepcore.frontend.python import ModuleFacts, PyModule, read_module
+from stepcore.frontend.python import ModuleFacts, PyModule, read_module, reader
 from stepcore.frontend.syntax import parse_suite, split_blocks, unmarked
 from stepcore.frontend.values import Helper
 
@@ -47,13 +46,13 @@ def read(text: str, others: ModuleFacts | None = None, left: int = 100_000) -> l
 def shared(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """Return how many blocks of a text are read as a beginning."""
     counts: list[int] = []
-    begin = python._Reader._begin
+    begin = reader._Reader._begin
 
-    def counted(reader: python._Reader, blocks: list[tuple[int, str]]) -> int:
-        counts.append(begin(reader, blocks))
+    def counted(own: reader._Reader, blocks: list[tuple[int, str]]) -> int:
+        counts.append(begin(own, blocks))
         return counts[-1]
 
-    monkeypatch.setattr(python._Reader, "_begin", counted)
+    monkeypatch.setattr(reader._Reader, "_begin", counted)
     read_module(text, "file.py")
     monkeypatch.undo()
     return counts[-1]
@@ -63,7 +62,7 @@ def shared(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
 def test_a_file_reads_the_same_whether_its_beginning_is_known(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = path.read_text(encoding="utf-8")
     first, again = read(text), read(text)
-    monkeypatch.setattr(python, "_beginning", lambda *_: None)
+    monkeypatch.setattr(reader, "_beginning", lambda *_: None)
     alone = read(text)
     assert first == again == alone
 
@@ -95,7 +94,7 @@ def test_a_long_beginning_is_shared_in_part(monkeypatch: pytest.MonkeyPatch) -> 
     text = HEADER + "".join(f"A{number} = {number}\n" for number in range(2 * MOST_BLOCKS))
     assert shared(text, monkeypatch) == MOST_BLOCKS
     known = read(text)
-    monkeypatch.setattr(python, "_beginning", lambda *_: None)
+    monkeypatch.setattr(reader, "_beginning", lambda *_: None)
     assert known == read(text)
 
 
@@ -104,14 +103,14 @@ def test_a_name_of_another_program_stands_for_it(monkeypatch: pytest.MonkeyPatch
     read(text)  # nothing is named rows there
     others = ModuleFacts(programs=frozenset({"rows"}))
     known = read(text, others)
-    monkeypatch.setattr(python, "_beginning", lambda *_: None)
+    monkeypatch.setattr(reader, "_beginning", lambda *_: None)
     assert known == read(text, others) != read(text)
 
 
 def test_a_budget_ends_at_the_same_place(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [(HEADER, left) for left in range(40)]
     known = [read(text, left=left) for text, left in texts]
-    monkeypatch.setattr(python, "_beginning", lambda *_: None)
+    monkeypatch.setattr(reader, "_beginning", lambda *_: None)
     assert known == [read(text, left=left) for text, left in texts]
     assert any(found[-1][0] <= 0 for found in known), "some end in there"
 

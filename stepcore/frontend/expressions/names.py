@@ -1,0 +1,73 @@
+"""Constants and names."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import TYPE_CHECKING
+
+from stepcore.frontend.bounds import bounded
+from stepcore.frontend.values import UNKNOWN, ProgramBuiltin, Seen, Value
+from stepcore.records import make
+
+if TYPE_CHECKING:
+    from stepcore.frontend.elaboration import Elaboration
+
+
+BUILTINS = frozenset(
+    {"zip", "range", "enumerate", "len", "list", "tuple", "reversed", "min", "max", "int", "print", "sum", "abs"}
+)
+
+
+def evaluate_constant(el: Elaboration, node: ast.Constant) -> Value:
+    """Return a number, text or None as the file writes it, within bounds."""
+    value = node.value
+    if value is ...:
+        return UNKNOWN
+    if isinstance(value, bytes | complex):
+        what = "bytes" if isinstance(value, bytes) else "a complex number"
+        el.report("STEP220", node, f"{what} is not part of the program language", "write numbers and texts")
+        el.graph.complete = False
+        return UNKNOWN
+    return bounded(el, node, value) if type(value) is int else value
+
+
+def evaluate_name(el: Elaboration, node: ast.Name) -> Value:
+    """Return what a name is that no scope holds."""
+    try:
+        value = el.frame.scope.find(node.id)  # where anything may be lost, a scope knows more
+        el.seen.append(make(Seen, (node, el.frame.code, value, False)))
+        return value
+    except KeyError:
+        pass
+    if node.id in BUILTINS:
+        return ProgramBuiltin(node.id)
+    el.graph.complete = False
+    if hasattr(builtins, node.id):
+        text = f"{node.id} of Python is not part of the program language"
+        el.report("STEP220", node, text, "programs call operators, helper functions, and range, len, zip and the like")
+        return UNKNOWN
+    _unknown(el, node)
+    # One mistake, one message: from here on the name is known to be unknown.
+    el.frame.scope.names[node.id] = UNKNOWN
+    return UNKNOWN
+
+
+def _unknown(el: Elaboration, node: ast.Name) -> None:
+    name = node.id
+    if name in el.dialect.by_name and el.op_module:
+        full = el.operator(name)
+        el.report("STEP202", node, f"the name {name} is not known", f"write {full}", fix=el.replacing(node, full))
+    elif name == "input_data" and el.is_task:
+        el.report("STEP202", node, "a program does not see input_data", "its streams have the names of the inputs")
+    else:
+        el.unknown_name("STEP202", "the name", name, el.frame.scope.visible(), el.span(node), _declared(el, name))
+
+
+def _declared(el: Elaboration, name: str) -> str:
+    """Return how a name comes to be known; one in capitals is likely a size."""
+    if not name.isupper() or any(letter.isdigit() for letter in name):
+        return "assign it before"
+    if el.is_task:
+        return f'assign it before, or make a size of it in global: {name} = Symbol("{name}")'
+    return f"assign it before, or import it as a size: from stepcore.dims import {name}"

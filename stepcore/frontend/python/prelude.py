@@ -1,0 +1,132 @@
+"""What element functions may use of the module around them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from stepcore.fn.aliases import with_aliases
+from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.frontend import calls, functions
+from stepcore.frontend.python.module import ModuleFacts, PyModule
+from stepcore.frontend.values import FnClass, ProgramBuiltin, TypeMaker
+from stepcore.records import Record
+from stepcore.sizes.dim import Dim
+from stepcore.text.span import Embedded, Span
+
+_OURS: Final = (FnDecl, FnClass, TypeMaker, ProgramBuiltin, Dim, *functions.ELEMENTS)
+
+
+def fn_scope_of(module: PyModule, statements: list[tuple[ast.stmt, Embedded]], modules: Mapping[str, str]) -> FnScope:
+    """Return what the element functions of a module see: its ``statements``, each with its code, and imports."""
+    scope = module.scope
+    facts = ModuleFacts.joined((module.facts, module.others))
+    symbols = {name for name, value in scope.names.items() if isinstance(value, Dim) and str(value) == name}
+    bound = {symbol for symbol, _ in facts.sizes}
+    prelude = _Prelude(module, statements).of(bound)
+    scope_of_fns = FnScope(
+        prelude=prelude,
+        parameters=tuple(sorted(facts.parameters)),
+        symbols=tuple(sorted(symbols | bound)),
+        modules=tuple(sorted({"torch": "torch", **modules}.items())),
+        bare_parameters=True,
+        sizes=tuple(sorted((symbol, size) for symbol, size in facts.sizes if size is not None)),
+    )
+    return with_aliases(scope_of_fns, prelude)
+
+
+class _Prelude(Record):
+    """Chooses among the statements of a module, each with its code, those that its element functions need."""
+
+    module: PyModule
+    statements: list[tuple[ast.stmt, Embedded]]
+
+    def of(self, bound: set[str]) -> CodeBlock | None:
+        """Return the module-level statements that element functions use, in the order of the file."""
+        text = self.module.source.text
+        changes = any(sign in text for sign in (":=", *(f".{name}(" for name in calls.LIST_METHODS)))
+        candidates = [(statement, code, self._made(statement, changes)) for statement, code in self.statements]
+        # ``D_value = 16`` of a size in dims= is what a run binds, not a constant.
+        sizes = {f"{symbol}_value" for symbol in bound}
+        candidates = [item for item in candidates if item[2] - sizes]
+        if not candidates:
+            return None
+        wanted = _loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))
+        chosen: list[tuple[ast.stmt, Embedded]] = []
+        for statement, code, made in reversed(candidates):
+            if made & wanted:
+                chosen.append((statement, code))
+                wanted |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+        return _join_statements(chosen[::-1]) if chosen else None
+
+    def _made(self, statement: ast.stmt, changes: bool) -> set[str]:
+        """Return the names that a statement binds or changes, unless they are element functions, types or sizes.
+
+        ``changes``: some expression of the file may bind a name or change a list.
+        """
+        match statement:
+            case ast.FunctionDef():
+                made = set() if statement.decorator_list else {statement.name}
+            case ast.Assign(targets=[ast.Name(id=name)]) if not changes:  # as most are
+                made = {name}
+            case ast.Assign() | ast.AnnAssign():
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                made = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+                made |= _changed_names(statement)
+            case ast.AugAssign() | ast.Expr() | ast.For():
+                made = _changed_names(statement)
+            case _:
+                return set()
+        return set() if any(map(self._is_ours, made)) else made
+
+    def _fn_bodies(self, statement: ast.stmt) -> list[ast.stmt]:
+        """Return the statements of ``statement`` that run as part of an element function."""
+        if isinstance(statement, ast.ClassDef):
+            return statement.body if isinstance(self.module.scope.names.get(statement.name), FnClass) else []
+        if not isinstance(statement, ast.FunctionDef) or not statement.decorator_list:
+            return []
+        if isinstance(self.module.scope.names.get(statement.name), FnDecl):
+            return statement.body
+        return [inner for inner in statement.body if isinstance(inner, ast.FunctionDef)]
+
+    def _is_ours(self, name: str) -> bool:
+        return isinstance(self.module.scope.names.get(name), _OURS)
+
+
+def _changed_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement binds anew wherever they stand in it, and those whose lists it changes."""
+    found: set[str] = set()
+    for node in ast.walk(statement):
+        match node:
+            case ast.NamedExpr(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
+                found.add(name)
+            case ast.For(target=target):
+                found |= {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+            case ast.Assign(targets=targets):
+                found |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in calls.LIST_METHODS:
+                found.add(name)
+    return found
+
+
+def _loaded_names(statements: Iterable[ast.stmt]) -> set[str]:
+    return {
+        node.id
+        for statement in statements
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def _join_statements(chosen: list[tuple[ast.stmt, Embedded]]) -> CodeBlock:
+    pieces: list[str] = []
+    offsets: list[int] = []
+    for statement, code in chosen:
+        inner = code.inner
+        for line in range(statement.lineno - 1, statement.end_lineno or statement.lineno):
+            text = inner.line_text(line)
+            pieces.append(text if text.endswith(("\n", "\r")) else text + "\n")
+            offsets.append(code.line_offsets[line])
+    offsets.append(offsets[-1] + len(pieces[-1]))
+    return CodeBlock(Embedded("".join(pieces), tuple(offsets), Span(min(offsets), max(offsets))))
