@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from stepcore.findings.diagnostics import Diagnostic, Related
 from stepcore.fn.decl import FnDecl
-from stepcore.fn.source import names_read
+from stepcore.fn.outside import names_read
 from stepcore.graph.ir import Graph, Node
 from stepcore.ops.memory import OffChipTensor
 from stepcore.ops.pace import OffChipUse

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from stepcore.fn.decl import FnDecl
+from stepcore.fn.outside import names_read
 from stepcore.fn.shapes.inference import FnCost, fn_cost
-from stepcore.fn.source import names_read
 from stepcore.graph.evaluate import evaluate
 from stepcore.graph.ir import ProgramSpec, whole_port
 from stepcore.graph.layouts import GENERATED

@@ -17,7 +17,7 @@ from stepcore.cycles.ragged_units import padded_body, ragged_body
 from stepcore.cycles.routed_units import RoutedUnits
 from stepcore.cycles.routes import ProgramRoutes, routes_without_run
 from stepcore.fn.decl import FnDecl
-from stepcore.fn.source import names_read
+from stepcore.fn.outside import names_read
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.ops.pace import OffChipUse, Pace, Read, Routing

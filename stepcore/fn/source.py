@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -168,14 +167,3 @@ def dotted(node: ast.AST) -> tuple[str, ...] | None:
         return None
     parts.append(node.id)
     return tuple(reversed(parts))
-
-
-def names_read(body: CodeBlock, names: Iterable[str]) -> list[str]:
-    """Return those of ``names`` that a body mentions, as names or as texts (``input_data['W']``)."""
-    try:
-        found = [node for statement in statements(body) for node in ast.walk(statement)]
-    except BodySyntaxError:
-        return []
-    named = {node.id for node in found if isinstance(node, ast.Name)}
-    named |= {node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return [name for name in names if name in named]
