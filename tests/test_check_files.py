@@ -365,6 +365,20 @@ def test_objects_that_are_kept_out_are_not_counted_at_each_check(monkeypatch: py
     assert len(counted) == 2
 
 
+def test_a_check_searches_what_checks_before_it_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[None] = []
+    monkeypatch.setattr(no_collection, "keeps_out", False)
+    monkeypatch.setattr(no_collection, "_unsearched", 0)
+    monkeypatch.setattr("stepcore.system.collector.gc.get_freeze_count", lambda: 0)
+    monkeypatch.setattr("stepcore.system.collector.gc.get_count", lambda: (600_000, 0, 0))
+    monkeypatch.setattr("stepcore.system.collector.gc.collect", lambda: searched.append(None))
+    counts = []
+    for _ in range(6):
+        check_text(HEAD, PATH)
+        counts.append(len(searched))
+    assert counts == [0, 0, 1, 1, 2, 2]  # never after a check, while its result is held
+
+
 @pytest.mark.parametrize("is_enabled", [True, False])
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_check_pauses_the_garbage_collector(monkeypatch: pytest.MonkeyPatch, is_enabled: bool, fails: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-# Objects that checks may leave unsearched before all objects are searched once: some 100 MB, were they all garbage.
+# Objects that checks may leave unsearched before the next one searches all objects: some 100 MB, were they all garbage.
 _MOST_UNSEARCHED: Final = 1_000_000
 
 
@@ -30,6 +30,10 @@ class no_collection:
 
     def __enter__(self) -> None:
         self._was_enabled = gc.isenabled()
+        if self._was_enabled and no_collection._unsearched > _MOST_UNSEARCHED:
+            # Before a check and not after one: by now nobody may hold what the last one made.
+            no_collection._unsearched = 0
+            gc.collect()
         gc.disable()
 
     def __exit__(self, *_: object) -> None:
@@ -38,12 +42,8 @@ class no_collection:
         made = gc.get_count()[0]
         if made > gc.get_threshold()[0] > 0 and not self._are_some_kept_out():
             no_collection._unsearched += made
-            if no_collection._unsearched > _MOST_UNSEARCHED:
-                no_collection._unsearched = 0
-                gc.collect()
-            else:
-                gc.freeze()  # both only put lists of objects together: the young ones are old afterwards
-                gc.unfreeze()
+            gc.freeze()  # both only put lists of objects together: the young ones are old afterwards
+            gc.unfreeze()
         gc.enable()
 
     @staticmethod
