@@ -17,12 +17,13 @@ from programs.folded import folded_module
 from programs.laned import MEETING, busy_task, laned_task
 from programs.online import online_module
 from programs.running import PATH, assert_same_values, run_library, run_oracle
+from programs.shared import FRAMES, TRAPS, shared_module
 from programs.tiled import tiled_task
 from stepcore.check import check_text
 from stepcore.conversion.to_task import python_to_task
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import time_program
-from stepcore.rewrites import REWRITES, Rewrite, RewriteSubject, applied, subject_of
+from stepcore.rewrites import REWRITES, Rewrite, RewriteSite, RewriteSubject, applied, subject_of
 from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.interchanged import Interchange
@@ -31,6 +32,7 @@ from stepcore.rewrites.lanes import Lanes
 from stepcore.rewrites.loaded_again import LoadAgain
 from stepcore.rewrites.on_chip_copies import KeepOnChip
 from stepcore.rewrites.online_folds import OnlineFold
+from stepcore.rewrites.shared_regions import ShareRegion
 from stepcore.rewrites.split_maps import SplitMap
 from stepcore.rewrites.tile_sizes import TileSizes
 from stepcore.sim.functional import Session
@@ -517,3 +519,31 @@ def test_random_chains_of_maps_compute_the_same_when_they_are_fused() -> None:
             fused += 1
     assert fused > 30
     assert in_tasks > 30
+
+
+def test_random_branches_compute_the_same_in_one_unit() -> None:
+    tried = dict.fromkeys((*FRAMES, *TRAPS), 0)
+    in_tasks = 0
+    for seed in range(count(90)):
+        module = shared_module(Random(seed))
+        old = subject(module.text)
+        (place,) = ShareRegion().places(old)
+        tried[module.refused or module.frame] += 1
+        if module.refused:
+            assert not isinstance(place, RewriteSite), module.text
+            assert place.sentence
+            continue
+        assert isinstance(place, RewriteSite), (place.sentence, module.text)
+        new = applied(old, place)
+        assert new is not None, module.text
+        assert [node.op_name for node in new.graph.nodes].count("Map") < [
+            node.op_name for node in old.graph.nodes
+        ].count("Map")
+        assert not any(isinstance(each, RewriteSite) for each in ShareRegion().places(new))
+        wanted = oracle_values(module.text)
+        assert_same_values([dense(stream) for stream in oracle_values(new.text)], wanted)
+        kept = [line for line in ndiff(module.text.splitlines(), new.text.splitlines()) if line.startswith("  ")]
+        assert len(kept) >= len(module.text.splitlines()) - 4, new.text
+        in_tasks += same_in_a_task(ShareRegion(), module.text, wanted) if seed % 5 == 0 else 0
+    assert min(tried.values()) > 3, tried
+    assert in_tasks > 5

@@ -21,13 +21,14 @@ from stepcore.rewrites.loaded_again import LoadAgain
 from stepcore.rewrites.moved_maps import MoveMap
 from stepcore.rewrites.on_chip_copies import KeepOnChip
 from stepcore.rewrites.online_folds import OnlineFold
+from stepcore.rewrites.shared_regions import ShareRegion
 from stepcore.rewrites.split_maps import SplitMap
 from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject, applied, rewritten, subject_of
 from stepcore.rewrites.tile_sizes import TileSizes
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
     TileSizes(), KeepOnChip(), LoadAgain(), Interchange(), MoveMap(), FuseMaps(), SplitMap(), JoinFolds(), OnlineFold(),
-    SplitFold(), Bandwidths(), Lanes(), LaneCounts(), InputFifos(), Depths(),
+    SplitFold(), Bandwidths(), ShareRegion(), Lanes(), LaneCounts(), InputFifos(), Depths(),
 )  # fmt: skip
 
 __all__ = ["HOW", "REWRITES", "Rewrite", "RewriteSite", "RewriteSubject", "applied", "rewritten", "subject_of"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.records import Record
+from stepcore.rewrites.subject import RewriteRefusal, RewriteSite, RewriteSubject
 
 
 class Rewrite(Protocol):
@@ -34,3 +35,15 @@ class Rewrite(Protocol):
     def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
         """Yield the places in ``subject``, in the order of the text; of a timed rewrite none where it is not timed."""
         ...
+
+
+class ExplainedRewrite(Record):
+    """A rewrite that also says of each place that it is about why it does not apply there."""
+
+    def places(self, subject: RewriteSubject) -> Iterator[RewriteSite | RewriteRefusal]:
+        """Yield the places where it applies, and those where its side condition does not hold."""
+        raise NotImplementedError
+
+    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+        """Yield the places where it applies."""
+        return (each for each in self.places(subject) if isinstance(each, RewriteSite))

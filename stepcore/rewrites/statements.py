@@ -125,6 +125,20 @@ def is_movable(subject: RewriteSubject, text: str) -> bool:
     return all(bound.count(name) <= 1 for name in names)
 
 
+def names_bound(subject: RewriteSubject) -> set[str]:
+    """Return the names that mean something only inside of the program, a helper, a loop or a comprehension."""
+    tree = subject.tree
+    if tree is None:
+        return set()
+    is_body = subject.result.task is not None  # of the program: all of its names are bound inside
+    inside: list[ast.AST] = [tree] if is_body else [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if not is_body:
+        inside += [node for node in ast.walk(tree) if isinstance(node, ast.comprehension)]
+    parts = [part for node in inside for part in ast.walk(node)]
+    names = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return names | {part.arg for part in parts if isinstance(part, ast.arg)}
+
+
 def size_text(subject: RewriteSubject, size: Dim) -> str:
     """Return how the program writes a size among the counters of its reads, which may name tiles; else its value."""
     for node in subject.graph.nodes:

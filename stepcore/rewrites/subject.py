@@ -40,6 +40,14 @@ class RewriteSite(Record):
     retiles: bool = False
 
 
+class RewriteRefusal(Record):
+    """A place that a rewrite is about where it does not apply: ``sentence`` says why, of the operator at ``place``."""
+
+    rewrite: str
+    sentence: str
+    place: Span
+
+
 @dataclass(frozen=True)  # without slots: what is derived is kept
 class RewriteSubject:
     """One program of a file, without errors. ``timed`` is its run on a chip where the cycles are known.
