@@ -67,7 +67,8 @@ def shared_module(rng: Random) -> SharedModule:
         lines += [f"def twisted(part):\n    first, *rest = step.Copy(n={count}).apply(part)\n"]
         lines += ["    return (first, *[step.Map(fn=twist).apply(each) for each in rest])\n\n\n"]
     names = [f"p{number}" for number in range(count)]
-    unit = f"step.Map(fn=work{depth}).apply({f'({", ".join(names)})' if count > 1 else copies})"
+    given = f"({', '.join(names)})" if count > 1 else copies
+    unit = f"step.Map(fn=work{depth}).apply({given})"
     if frame == "helper":
         lines += [f"def branch(part):  # one of {branches}\n"]
         lines += [f"    {', '.join(names)} = {copies}\n"] if count > 1 else []
