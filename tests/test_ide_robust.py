@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -10,15 +11,10 @@ import pytest
 
 from golden_files import sources
 from stepcore.findings.diagnostics import apply_edits
+from stepcore.ide import features
 from stepcore.ide.analysis import Analysis, analyze
-from stepcore.ide.hover import hover
-from stepcore.ide.inlay import inlay_hints
 from stepcore.ide.model import IdeError, Symbol
 from stepcore.ide.names.document import names_of
-from stepcore.ide.navigation import definition, prepare_rename, references, rename
-from stepcore.ide.outline import folding, symbols
-from stepcore.ide.programs import programs
-from stepcore.ide.tokens import tokens
 from stepcore.text.span import Span
 
 ROOT = Path(__file__).parents[1]
@@ -40,12 +36,14 @@ def try_places(analysis: Analysis, step: int) -> int:
     text = analysis.source.text
     answers = 0
     for offset in (*range(0, len(text), step), len(text)):
-        found = hover(analysis, offset)
-        spans = [*definition(analysis, offset), *references(analysis, offset), *([found.span] if found else [])]
+        found = features.hover(analysis, offset)
+        used = features.references(analysis, offset)
+        assert features.highlights(analysis, offset) == used
+        spans = [*features.definition(analysis, offset), *used, *([found.span] if found else [])]
         assert all(0 <= span.start <= span.end <= len(text) for span in spans)
         answers += len(spans)
         try:
-            name = prepare_rename(analysis, offset)
+            name = features.prepare_rename(analysis, offset)
             assert name is None or name.start <= offset <= name.end
         except IdeError as error:
             assert str(error)
@@ -54,16 +52,45 @@ def try_places(analysis: Analysis, step: int) -> int:
     return answers
 
 
+def try_typing(analysis: Analysis, chance: random.Random, places: int = 1) -> None:
+    """Ask at some places for what needs an analysis of its own, as if one typed there."""
+    text = analysis.source.text
+    for offset in (chance.randrange(len(text) + 1) for _ in range(places)):
+        for item in features.completions(analysis, offset, snippets=True):
+            assert item.label
+            assert 0 <= item.edit.span.start <= offset <= item.edit.span.end <= len(text)
+        for action in features.actions(analysis, Span(offset, offset)):
+            assert action.edits and all(0 <= edit.span.start <= edit.span.end <= len(text) for edit in action.edits)
+        help_ = features.signature(analysis, offset)
+        assert help_ is None or help_.active is None or 0 <= help_.active < len(help_.parameters)
+
+
 def try_whole(analysis: Analysis) -> None:
     """Ask for what concerns the whole document, and check that it is well-formed."""
-    text = analysis.source.text
-    assert all(0 <= hint.offset <= len(text) and hint.tooltip for hint in inlay_hints(analysis, Span(0, len(text))))
-    found = tokens(analysis)
+    text, whole = analysis.source.text, Span(0, len(analysis.source.text))
+    hints = features.inlay_hints(analysis, whole)
+    assert all(0 <= hint.offset <= len(text) and hint.tooltip for hint in hints)
+    found = features.tokens(analysis)
     assert all(first.span.end <= second.span.start for first, second in pairwise(found))
     assert all(token.span.start < token.span.end and "\n" not in analysis.source.slice(token.span) for token in found)
-    well_formed(symbols(analysis), Span(0, len(text)))
-    assert all(0 <= item.start < item.end < len(analysis.source.line_starts) for item in folding(analysis))
-    assert all(info.span.start <= info.head.start <= info.head.end <= info.span.end for info in programs(analysis))
+    well_formed(features.symbols(analysis), whole)
+    assert all(0 <= item.start < item.end < len(analysis.source.line_starts) for item in features.folding(analysis))
+    listed, drawn = features.programs(analysis), features.drawn_programs(analysis)
+    for info in {*listed, *drawn}:
+        assert info.span.start <= info.head.start <= info.head.end <= info.span.end
+    for info in drawn:
+        picture = features.graph(analysis, info.name)
+        assert picture is not None and picture.program == info.name
+
+
+def test_no_feature_is_left_out() -> None:
+    """A new one is asked here, too; what mends a whole document is tried in ``test_ide_actions_everywhere``."""
+    asked = {
+        node.attr
+        for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "features"
+    }
+    assert asked == {*features.__all__, "__all__"} - {"fix_all"}
 
 
 def well_formed(found: list[Symbol] | tuple[Symbol, ...], around: Span) -> None:
@@ -77,6 +104,7 @@ def well_formed(found: list[Symbol] | tuple[Symbol, ...], around: Span) -> None:
 def test_every_seventh_offset(path: Path) -> None:
     analysis = analyze(read(path), path.name)
     answers = try_places(analysis, 7)
+    try_typing(analysis, random.Random(path.name), 2)
     try_whole(analysis)
     assert answers > 0 or analysis.kind == "none" or path.name in UNREADABLE
 
@@ -91,6 +119,7 @@ def test_cut_and_torn_texts(path: Path) -> None:
         torn = text[:cut] + (text[cut + chance.randrange(1, 12) :] if number % 2 else "")
         analysis = analyze(torn, path.name, previous=previous)
         try_places(analysis, 29)
+        try_typing(analysis, chance)
         try_whole(analysis)
 
 
@@ -111,7 +140,7 @@ def test_every_rename_keeps_the_findings(path: Path) -> None:
             continue
         done.add(reference.binding)
         try:
-            edits = rename(analysis, reference.span.start, "fresh_name")
+            edits = features.rename(analysis, reference.span.start, "fresh_name")
         except IdeError as error:
             assert str(error)
             continue

@@ -82,9 +82,10 @@ def test_capabilities_and_end() -> None:
         assert {
             "codeActionProvider", "codeLensProvider", "completionProvider", "definitionProvider",
             "documentHighlightProvider", "documentSymbolProvider", "executeCommandProvider", "foldingRangeProvider",
-            "hoverProvider", "inlayHintProvider", "referencesProvider", "renameProvider", "semanticTokensProvider",
-            "signatureHelpProvider", "textDocumentSync", "workspaceSymbolProvider",
-        } <= offered  # fmt: skip
+            "hoverProvider", "inlayHintProvider", "positionEncoding", "referencesProvider", "renameProvider",
+            "semanticTokensProvider", "signatureHelpProvider", "textDocumentSync", "workspace",
+            "workspaceSymbolProvider",
+        } == offered  # fmt: skip
         assert result["serverInfo"] == {"name": "stepsmith", "version": VERSION}
         assert client.shutdown() == 0
 
