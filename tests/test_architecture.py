@@ -110,6 +110,25 @@ def test_the_root_holds_packages() -> None:
     assert {path.stem for path in PACKAGE.glob("*.py")} == LOOSE
 
 
+def begin_alike(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return names of modules in one folder of which three or more begin with the same word."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(names):
+        found.setdefault(name.split("_")[0], []).append(name)
+    return {word: alike for word, alike in found.items() if len(alike) > 2}
+
+
+def test_folders_and_not_prefixes_say_what_belongs_together() -> None:
+    """Operators have a file of their name each, and only those."""
+    folders: dict[Path, list[str]] = {}
+    for path in ALL_MODULES.values():
+        folders.setdefault(path.parent, []).append(path.stem)
+    assert len(folders) > 50
+    found = {folder: begin_alike(names) for folder, names in folders.items() if folder != PACKAGE / "ops"}
+    assert {folder: alike for folder, alike in found.items() if alike} == {}
+    assert begin_alike(["yaml", "yaml_blocks", "yaml_keys", "tasks"]) == {"yaml": ["yaml", "yaml_blocks", "yaml_keys"]}
+
+
 def test_imports_point_one_way() -> None:
     assert wrong_direction(imports()) == []
 

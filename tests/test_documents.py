@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import pkgutil
 import re
 import runpy
 import tomllib
@@ -91,6 +93,61 @@ def is_module(name: str) -> bool:
 def part(title: str) -> str:
     """The part of ARCHITECTURE.md under a title."""
     return (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+_ENTRY = re.compile(r"^(?:(\w\S*)|  (\S+))")
+
+
+def entries() -> dict[Path, str]:
+    """What the map says of each folder or file; lines that begin further to the right go on."""
+    found: dict[Path, str] = {}
+    base = entry = ROOT
+    for line in part("Map").split("```")[1].splitlines():
+        started = _ENTRY.match(line)
+        if started and started[1]:
+            entry = base = ROOT / started[1]
+        elif started and started[2]:
+            entry = base / started[2]
+        found[entry] = found.get(entry, "") + line + "\n"
+    return found
+
+
+def is_there(folder: Path, name: str) -> bool:
+    """Whether a module lies in a folder, or beside it, or is named from the root on."""
+    return any(folder.rglob(name)) or (folder.parent / name).exists() or (ROOT / name).exists()
+
+
+def test_the_map_has_each_package_and_names_modules_that_exist() -> None:
+    told = entries()
+    assert len(told) > 35
+    for entry, text in told.items():
+        folder = next(place for place in (entry, *entry.parents) if place.is_dir())
+        named = re.findall(r"(?<![\w.>])(?:\w+/)*\w+\.py\b", text)
+        assert [name for name in named if not is_there(folder, name)] == [], entry
+    whole = "".join(told.values())
+    packages = [path.parent.name for name, base in _FOLDERS.items() for path in (base / name).glob("*/__init__.py")]
+    assert len(packages) > 35
+    assert [name for name in packages if not re.search(rf"(?<!\w){name}/", whole)] == []
+
+
+def has_meaning(name: str) -> bool:
+    """Whether a dotted name is that of a module, class or member of ours; its package may be left out."""
+    for package in ("", "stepcore.", "stepagents."):
+        owner, _, member = f"{package}{name}".rpartition(".")
+        with contextlib.suppress(ImportError, AttributeError):
+            pkgutil.resolve_name(owner + "." + member)
+            return True
+        with contextlib.suppress(ImportError, AttributeError):
+            return member in getattr(pkgutil.resolve_name(owner), "__annotations__", {})
+    return False
+
+
+def test_the_glossary_names_what_is_there() -> None:
+    rows = [row.rsplit("|", 2)[1] for row in part("Words").splitlines() if row.startswith("| ")][2:]
+    named = [name for row in rows for name in re.findall(r"`([\w.]+)`", row)]
+    assert len(named) > 14
+    assert [name for name in named if not has_meaning(name)] == []
+    assert not has_meaning("sampling.Nobody") and not has_meaning("sampling.Order.nothing")
 
 
 def test_pipelines_name_modules_and_types_that_exist() -> None:

@@ -33,8 +33,8 @@ from stepcore.ide.meaning import (
 from stepcore.ide.model import Hover
 from stepcore.ide.names.document import ROOT, Form, Member, NameSpace, Reference, names_of
 from stepcore.ide.proposals import DECORATORS
-from stepcore.ide.task_keys import DOCUMENTATION, DRAWN
-from stepcore.ide.task_tree import task_tree
+from stepcore.ide.tasks.keys import DOCUMENTATION, DRAWN
+from stepcore.ide.tasks.tree import task_tree
 from stepcore.sizes.dim import ANY, Dim
 from stepcore.text.span import Span
 from stepcore.text.wording import short_words

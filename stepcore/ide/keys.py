@@ -11,8 +11,8 @@ from stepcore.frontend.draws import DATA_GENERATORS
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.cursor import word_at
 from stepcore.ide.model import Completion, Kind
-from stepcore.ide.task_keys import DOCUMENTATION, SECTIONS
-from stepcore.ide.task_sizes import size_completions
+from stepcore.ide.tasks.keys import DOCUMENTATION, SECTIONS
+from stepcore.ide.tasks.sizes import size_completions
 from stepcore.text.span import Span
 from stepcore.types import DTYPE_BYTES
 

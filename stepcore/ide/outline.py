@@ -16,7 +16,7 @@ from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import meanings, seen_at
 from stepcore.ide.model import Folding, Kind, Symbol
 from stepcore.ide.names.document import ROOT, Names, NameScope, NameSpace, Reference, TextPart, names_of
-from stepcore.ide.task_tree import Entry, TaskEntry, TaskTree, task_tree
+from stepcore.ide.tasks.tree import Entry, TaskEntry, TaskTree, task_tree
 from stepcore.text.span import SourceFile, Span
 from stepcore.text.wording import short_words
 

@@ -12,7 +12,7 @@ from stepcore.frontend.syntax import node_span
 from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.running import run_marks
-from stepcore.ide.task_tree import task_tree
+from stepcore.ide.tasks.tree import task_tree
 from stepcore.text import wording
 from stepcore.text.span import Span
 

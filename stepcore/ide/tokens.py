@@ -13,7 +13,7 @@ from stepcore.ide.analysis import Analysis
 from stepcore.ide.meaning import Meaning, inner_span, meanings, member_meaning, units_with
 from stepcore.ide.model import Kind, Token
 from stepcore.ide.names.document import Form, Names, NameSpace, Reference, names_of
-from stepcore.ide.task_tree import Entry, task_tree
+from stepcore.ide.tasks.tree import Entry, task_tree
 from stepcore.records import make
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Span

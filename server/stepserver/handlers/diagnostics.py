@@ -82,7 +82,7 @@ def _synthesis(parts: Parts, params: types.CodeActionParams) -> list[types.CodeA
 
 def _may_write(analysis: Analysis, span: Span) -> bool:
     """Return whether a program may be asked for here: in a task's ``impl``, anywhere in a task that has none."""
-    from stepcore.ide.task_tree import task_tree
+    from stepcore.ide.tasks.tree import task_tree
 
     if analysis.kind != "task":
         return False

@@ -15,7 +15,7 @@ from stepcore.ide.names.base import Binding, Names, NameSpace, Reference, TextPa
 from stepcore.ide.names.python import PythonNames
 from stepcore.ide.names.task import TaskNames
 from stepcore.ide.scopes import ROOT, Form, Member, NameScope, NameTable, Occurrence
-from stepcore.ide.task_tree import task_tree
+from stepcore.ide.tasks.tree import task_tree
 
 
 def names_of(analysis: Analysis) -> Names:

@@ -11,7 +11,7 @@ from stepcore.graph.ir import ProgramSpec
 from stepcore.ide.names.base import Binding, Names, NameSpace, Reference, TextPart
 from stepcore.ide.scan import table
 from stepcore.ide.scopes import ROOT, Form, Occurrence
-from stepcore.ide.task_tree import TaskTree
+from stepcore.ide.tasks.tree import TaskTree
 from stepcore.text.span import Span
 
 _SPACES: Final = {

@@ -11,8 +11,8 @@ from stepcore.ide.analysis import Analysis
 from stepcore.ide.cursor import word_at
 from stepcore.ide.drawing import KINDS, MOST
 from stepcore.ide.model import Completion, Kind
-from stepcore.ide.task_keys import DRAWN
-from stepcore.ide.task_tree import task_tree
+from stepcore.ide.tasks.keys import DRAWN
+from stepcore.ide.tasks.tree import task_tree
 from stepcore.sizes.dim import DYNAMIC, OPEN
 from stepcore.text.span import Span
 
