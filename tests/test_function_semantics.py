@@ -48,6 +48,12 @@ CASES = {
     "a tuple is made anew": "a = (1,)\nb = a\nb += (2,)\nb *= 2",
     "the same list": "a = []\nb = a\nc = [a is b, a is [], None is None, a is not None]",
     "generators": "a = list(i for i in range(3))\nb = sum(i for i in range(3))\nc = dict((i, i) for i in range(2))",
+    "a lambda of a comprehension": "x = 1\nf = [lambda: x for i in [1]]\nx = 5\na = f[0]()",
+    "a helper of a helper": "def g():\n    return lambda: x\nx = 1\nf = g()\nx = 2\na = f()",
+    "names of a helper around": "def g():\n    x = 1\n    f = lambda: x\n    x = 2\n    return f()\na = g()",
+    "each round of a comprehension": "a = [f() for f in [lambda: i for i in range(3)]]",
+    "a name of a round before": "a = [y for x in [1, 2] for y in ([0] if x == 1 else [y])]",
+    "a generator is lazy": "a = []\nb = []\nx = 0\nfor i in ((x + i) for i in [1, 2]):\n    x = 10\n    b.append(i)",
     "all and any": "a = [all(zip([1], [0])), any(reversed([0, 1])), all({1: 0}.values())]",
 }
 REFUSED = {

@@ -16,7 +16,7 @@ from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.codes import Phase, Subject, about, faults
 from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.fn.aliases import with_aliases
-from stepcore.fn.check import check_block, check_fn
+from stepcore.fn.check import check_block, check_fn, check_references
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import prelude_names
 from stepcore.fn.walk import STATES
@@ -359,11 +359,16 @@ def _all_fn_findings(task: TaskFile) -> Iterator[Diagnostic]:
             yield from check_fn(decl, spec.scope)
     shared: set[str] = set()  # all references of a file share one scope
     scope = replace(spec.scope, tensors=tuple(port.name for port in reference_ports(spec)))
-    for output in spec.outputs or ():
-        for block in output.transforms:
-            yield from check_block(block, scope, "reference", shared)
-            shared |= prelude_names(block)
-            scope = with_aliases(scope, block)
+    blocks = [block for output in spec.outputs or () for block in output.transforms]
+    are_clean = True
+    for block in blocks:
+        found = check_block(block, scope, "reference", shared)
+        yield from found
+        are_clean = are_clean and not found
+        shared |= prelude_names(block)
+        scope = with_aliases(scope, block)
+    if are_clean:
+        yield from check_references(blocks, scope)
 
 
 # -- extents -----------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from stepcore.check.affine import (
     unused_diagnostics,
 )
 from stepcore.check.deciding import numbers_decide
-from stepcore.check.early import early_diagnostics
 from stepcore.check.sizes import Followed, candidates, followed_sizes, follows_sizes, steps_of, untaken
 from stepcore.check.typing import type_graph, with_names
 from stepcore.findings import budget
@@ -131,13 +130,7 @@ def _followed(name: str, body: _Body, bindings: dict[str, int]) -> Elaborator:
         body.scope.names[port] = ref
     el.suppress_unused = body.broken
     el.graph.complete = not body.broken
-    before = body.scope.names.copy()
     el.run(body.statements, body.scope, body.code)
-    if not body.broken:
-        own = (
-            before if body.scope.parent is not None else {*(each[0] for each in body.inputs), *body.fn_scope.parameters}
-        )
-        el.diagnostics += early_diagnostics(body.statements, body.code, body.scope, before, own)
     return el
 
 
@@ -425,13 +418,14 @@ class ImplChecker:
         names.update({symbol: Dim.symbol(symbol) for symbol in symbols})
         names.update({f"{symbol}_value": value for symbol, value in bindings.items()})
         names["ctx"] = ContextSizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
-        weights = _weights(spec)
-        names.update({name: UNKNOWN if name in task.untyped else value for name, value in weights.items()})
+        self._weights: dict[str, Value] = {
+            name: UNKNOWN if name in task.untyped else value for name, value in _weights(spec).items()
+        }
         for decl in spec.fns:
             names[decl.func_name] = UNKNOWN if decl.func_name in task.untyped else decl
         self._names = names
         self._given_fns = {id(decl) for decl in spec.fns}
-        self._bound = self._at(bindings).names
+        self._bound = self._outside(bindings)
         self._inputs = [
             (port.name, None if port.name in task.untyped else port.type, port.span) for port in spec.inputs
         ]
@@ -442,12 +436,17 @@ class ImplChecker:
 
     def _at(self, bindings: dict[str, int]) -> Scope:
         """Return the names of an answer, its sizes bound to these."""
+        return self._scope(self._outside(bindings))
+
+    def _outside(self, bindings: dict[str, int]) -> Scope:
+        """Return the names around an answer: in a Python file those of the module. Its arguments are its own."""
         names = {**self._names, **{f"{symbol}_value": value for symbol, value in bindings.items()}}
         names["ctx"] = ContextSizes({Dim.symbol(symbol): value for symbol, value in bindings.items()})
-        return self._scope(names)
+        return Scope(names)
 
-    def _scope(self, names: dict[str, Value]) -> Scope:
-        return _Lenient(names) if self.task.incomplete else Scope(names)
+    def _scope(self, around: Scope) -> Scope:
+        make = _Lenient if self.task.incomplete else Scope
+        return make(dict(self._weights), around)
 
     def check(
         self,
@@ -469,7 +468,7 @@ class ImplChecker:
         suite = parse_suite(code.text)
         # Text in a task file belongs to a function body; blank text is reported by the elaborator.
         broken = bool(suite.faults) or not suite.body
-        scope = self._scope(self._bound.copy())
+        scope = self._scope(self._bound)
         takes_lines = bool(code.indent)  # the block after ``|``
         body = _Body(
             suite.body, code, scope, self._inputs, "step", self.spec.scope, not self.task.incomplete, broken,
@@ -510,9 +509,12 @@ class _Lenient(Scope):
     def find(self, name: str) -> Value:
         from stepcore.frontend.expressions import BUILTINS
 
-        if name not in self.names and name not in BUILTINS:
+        try:
+            return super().find(name)
+        except KeyError:
+            if name in BUILTINS or name in self.own:
+                raise
             return UNKNOWN
-        return super().find(name)
 
 
 def _weights(spec: ProgramSpec) -> dict[str, Value]:

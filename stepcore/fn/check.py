@@ -8,7 +8,7 @@ message; a broken body hides nothing in others.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
 from typing import Literal
@@ -18,7 +18,7 @@ from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn import aliases, allow, compiled
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.fn.early import read_early
+from stepcore.fn.early import EarlyRead, early_in_blocks, early_in_prelude, early_reads
 from stepcore.fn.prelude import assigned_names, prelude_names
 from stepcore.fn.shapes.inference import shape_findings
 from stepcore.fn.source import BodySyntaxError, node_span, statements
@@ -108,12 +108,16 @@ def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterab
     if kind == "prelude":
         names |= prelude_names(block)
     walker = Walker(BodyKind.PRELUDE if kind == "prelude" else BodyKind.REFERENCE, scope, names)
-    return _positioned(_walked(walker, parsed, block), block)
+    early = (lambda: early_in_prelude(parsed, scope)) if kind == "prelude" else None
+    return _positioned(_walked(walker, parsed, block, early), block)
 
 
-def _walked(walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock) -> list[BodyFinding]:
+def _walked(
+    walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock, early: Callable[[], list[EarlyRead]] | None = None
+) -> list[BodyFinding]:
     try:
         walker.statements(body)
+        walker.findings += _early(early()) if early is not None and not walker.findings else []
     except OutOfBudget as error:
         raise error.at(block.source.outer) from None
     except RecursionError:
@@ -126,10 +130,26 @@ def _not_compiled(body: Sequence[ast.stmt]) -> list[BodyFinding]:
     return [] if error is None else [BodyFinding("STEP301", *error)]
 
 
-def _early(body: Sequence[ast.stmt], names: Collection[str]) -> list[BodyFinding]:
-    """Return where names are read before the body binds them, although they are known outside."""
-    text = "has no value here: the body binds it, so it is the body's own name from the beginning; give it another name"
-    return [BodyFinding("STEP303", node, f"{node.id} {text}") for node in read_early(body, names)] if names else []
+def _early(reads: Iterable[EarlyRead]) -> list[BodyFinding]:
+    """Return findings where names are read before the body binds them."""
+    return [BodyFinding("STEP303", read.node, read.message) for read in reads]
+
+
+def check_references(blocks: Sequence[CodeBlock], scope: FnScope) -> list[Diagnostic]:
+    """Return which names reference blocks, which share one scope, read before one of them binds it (STEP303).
+
+    ``blocks`` have no findings of :func:`check_block`.
+    """
+    if not blocks:
+        return []
+    try:
+        found = early_in_blocks([statements(block) for block in blocks], scope)
+    except OutOfBudget as error:
+        raise error.at(blocks[0].source.outer) from None
+    except RecursionError:
+        return [*_positioned(_too_deep(statements(blocks[0])), blocks[0])]
+    pairs = zip(blocks, found, strict=True)
+    return [item for block, reads in pairs for item in _positioned(_early(reads), block)]
 
 
 def _too_deep(body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
@@ -185,7 +205,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
     walker.arguments = tuple(arguments)
     walker.statements(body)
     findings = walker.findings
-    findings += _early(body, (own & (known | allow.BUILTINS)) - set(arguments))
+    findings += [] if findings else _early(early_reads(body, scope, arguments))
     if not any(about(finding.code).subject is Subject.FORBIDDEN for finding in findings):
         findings += _return_findings(decl, body)
     return findings or _not_compiled(body)
@@ -269,7 +289,7 @@ def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int)
     if isinstance(parsed, Diagnostic):
         return [parsed]
     walker = Walker(BodyKind.FUNCTION, scope, known_names(scope) | assigned_names(parsed) | set(block.arguments))
-    findings = _walked(walker, parsed, block)
+    findings = _walked(walker, parsed, block, lambda: early_reads(parsed, scope, block.arguments))
     gap = _missing_return(parsed)
     if gap is not None or not parsed:
         span = node_span(block.source, gap) if gap is not None else decl.span

@@ -54,6 +54,12 @@ def unknown_name(name: str, known: Set[str]) -> str:
     return text + (allow.suggestion(name, known) or "; assign it before, or bind it in global")
 
 
+def no_value_yet(name: str) -> str:
+    """Return why a name that a body binds cannot be read before, although it may be known outside (STEP303)."""
+    text = f"{name} has no value here: the body binds it, so it is the body's own name from the beginning"
+    return f"{text}; bind it before, or give it another name"
+
+
 _LIBRARIES: Final = {
     "F": "write torch.nn.functional for it",
     "nn": "write torch.nn for it",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from math import inf
 from typing import Any, Final, TypeAlias
@@ -289,6 +289,12 @@ def assigned_names(body: tuple[ast.stmt, ...] | list[ast.stmt]) -> frozenset[str
                 continue
         pending.extend(ast.iter_child_nodes(node))
     return frozenset(names)
+
+
+def comprehension_names(generators: Iterable[ast.comprehension]) -> frozenset[str]:
+    """Return the names that a comprehension binds for itself."""
+    nodes = (node for generator in generators for node in ast.walk(generator.target))
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
 def changeable(body: tuple[ast.stmt, ...]) -> frozenset[str]:

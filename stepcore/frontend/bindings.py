@@ -1,9 +1,11 @@
-"""Which names a statement at the top level of a file binds, whatever it is nested in."""
+"""Which names statements bind: one at the top level of a file, whatever it is nested in, and those of a function."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from stepcore.fn.prelude import assigned_names
 
 
 def bound_names(statement: ast.stmt) -> Iterator[str]:
@@ -27,3 +29,36 @@ def bound_names(statement: ast.stmt) -> Iterator[str]:
 def _imported(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
     for alias in statement.names:
         yield alias.asname or alias.name.partition(".")[0]
+
+
+def bound_in(body: Sequence[ast.stmt], text: str) -> frozenset[str]:
+    """Return the names that a function binds, whose body stands in ``text``.
+
+    Programs have thousands of expressions, and only a text with ``:=`` binds names in some: no other is walked through.
+    """
+    if ":=" in text:
+        return assigned_names(list(body))
+    names: set[str] = set()
+    pending: list[ast.AST] = [*body]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.Name(id=name) | ast.FunctionDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=targets):
+                pending += targets
+            case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+                pending.append(target)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                pending += parts
+            case ast.Starred(value=part):
+                pending.append(part)
+            case ast.For(target=target, body=inner, orelse=orelse):
+                pending += [target, *inner, *orelse]
+            case ast.If(body=inner, orelse=orelse) | ast.While(body=inner, orelse=orelse):
+                pending += [*inner, *orelse]
+            case ast.Return() | ast.Expr() | ast.Subscript() | ast.Attribute():
+                pass
+            case ast.stmt():  # what is refused where it is met
+                names |= assigned_names([node])
+    return frozenset(names)

@@ -19,7 +19,7 @@ from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.frontend import calls, expressions
 from stepcore.frontend.application import consume, leaves
-from stepcore.frontend.bindings import bound_names
+from stepcore.frontend.bindings import bound_in, bound_names
 from stepcore.frontend.elaboration import Elaboration, Joined
 from stepcore.frontend.sequences import count_of, equal, fits, iterate, rounds
 from stepcore.frontend.state import (
@@ -69,6 +69,8 @@ class Elaborator(Elaboration):
 
     def run(self, body: list[ast.stmt], scope: Scope, code: Embedded) -> None:
         """Elaborate ``body``; inputs are already in ``scope``. Never raises on user input."""
+        if not self.suppress_unused:  # else a line was left out, which may have bound any name
+            scope.own = bound_in(body, code.text)
         context = EvaluationContext("root", code, body=body)
         self.roots = body
         for index in self.graph.inputs:
@@ -197,7 +199,7 @@ class Elaborator(Elaboration):
         if kind is ast.Name:  # half of all; what is known takes no further call
             holder, name = self.frame.scope, node.id  # type: ignore[attr-defined]
             while holder is not None and name not in holder.names:
-                holder = holder.parent
+                holder = holder.parent if name not in holder.own else None
         if holder is not None:
             value = holder.names[name]
             self.seen.append(make(Seen, (node, self.frame.code, value, False)))

@@ -190,12 +190,16 @@ class ContextSizes(dict[Any, Any]):
 
 @dataclass(slots=True)
 class Scope:
-    """Names of one function, comprehension or module, with the scope around it; a module knows its imports."""
+    """Names of one function, comprehension or module, with the scope around it; a module knows its imports.
+
+    ``own`` are the names that a function binds somewhere: of one that has no value yet Python takes none from outside.
+    """
 
     names: dict[str, Value]
     parent: Scope | None = None
     imports: Imports | None = None
     is_comprehension: bool = False
+    own: frozenset[str] = frozenset()
 
     def missing_import(self, name: str) -> Fix | None:
         """Return the edit that imports a name that is not known; None where there is none."""
@@ -212,8 +216,19 @@ class Scope:
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]
+            if name in scope.own:
+                break
             scope = scope.parent
         raise KeyError(name)
+
+    def binding(self, name: str) -> Scope | None:
+        """Return the scope whose own name this is, although it has no value yet; None where there is none."""
+        scope: Scope | None = self
+        while scope is not None and name not in scope.names:
+            if name in scope.own:
+                return scope
+            scope = scope.parent
+        return None
 
     @property
     def function(self) -> Scope:

@@ -14,7 +14,7 @@ from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.records import Record
 from stepcore.sim.data import TensorData
 from stepcore.sim.draw import draw, seeded
-from stepcore.sim.fnvec import FnEnv, FnRuntimeError, evaluate_block
+from stepcore.sim.fnvec import FnEnv, FnRuntimeError, block_names, evaluate_block
 from stepcore.sim.fnvec.machine import pointer
 from stepcore.sim.fnvec.watch import MemoryWatch
 from stepcore.sim.lengths import apart
@@ -152,7 +152,7 @@ class World:
         env = self.env.astype(self.dtype)
         env.add_tensors(data.named)
         # All blocks of a file share one scope, in order.
-        names: dict[str, Any] = {}
+        names = block_names(block for port in outputs for block in port.transforms)
         results: list[list[Tensor]] = []
         for port in outputs:
             column: list[Any] = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stepcore.findings.budget import OutOfBudget
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend import functions, sequences
+from stepcore.frontend.bindings import bound_in
 from stepcore.frontend.state import MAX_CALL_DEPTH, Abandon, Frame
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -47,7 +48,9 @@ def call_helper(el: Elaboration, helper: Helper, node: ast.Call) -> Value:
     context = EvaluationContext(
         "call", helper.code, outer.context, node, body, arguments=pairs, depth=outer.context.depth + 1
     )
-    el.frame = Frame(Scope(names, helper.scope), helper.code, context)
+    inside = [ast.Expr(helper.node.body)] if isinstance(helper.node, ast.Lambda) else helper.node.body
+    own = bound_in(inside, helper.code.text)
+    el.frame = Frame(Scope(names, helper.scope, own=own), helper.code, context)
     try:
         if isinstance(helper.node, ast.Lambda):
             return el.evaluate(helper.node.body)

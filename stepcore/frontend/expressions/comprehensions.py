@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from stepcore.fn.prelude import comprehension_names
 from stepcore.frontend.expressions.conditions import condition
 from stepcore.frontend.sequences import MAX_ITEMS, count_of, rounds
 from stepcore.frontend.state import Abandon
@@ -53,6 +54,8 @@ def _rounds(
     generator = generators[0]
     outer = el.frame.context
     value = el.evaluate(generator.iter)
+    if len(generators) > 1:  # what the first goes over is evaluated outside, and all that follows inside
+        el.frame.scope.own |= comprehension_names(generators)
     items = rounds(el, generator.iter, value) or UnknownSequence(UNKNOWN)
     endless = isinstance(items, UnknownSequence) and el.is_open(items)
     total = 1 if isinstance(items, UnknownSequence) else count_of(value)

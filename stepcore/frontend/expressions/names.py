@@ -7,7 +7,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from stepcore.frontend.bounds import bounded
-from stepcore.frontend.values import UNKNOWN, ProgramBuiltin, Seen, Value
+from stepcore.frontend.values import UNKNOWN, ProgramBuiltin, Scope, Seen, Value
 from stepcore.records import make
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ def evaluate_name(el: Elaboration, node: ast.Name) -> Value:
         return value
     except KeyError:
         pass
+    early = el.frame.scope.binding(node.id)
+    if early is not None and (node.id in BUILTINS or _is_known_around(early, node.id)):
+        return _early(el, node, early)
     if node.id in BUILTINS:
         return ProgramBuiltin(node.id)
     el.graph.complete = False
@@ -50,6 +53,25 @@ def evaluate_name(el: Elaboration, node: ast.Name) -> Value:
     _unknown(el, node)
     # One mistake, one message: from here on the name is known to be unknown.
     el.frame.scope.names[node.id] = UNKNOWN
+    return UNKNOWN
+
+
+def _is_known_around(scope: Scope, name: str) -> bool:
+    if scope.parent is None:
+        return False
+    try:
+        scope.parent.find(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _early(el: Elaboration, node: ast.Name, scope: Scope) -> Value:
+    """Report a name that its own body reads before it binds it: whatever it is outside, Python has no value there."""
+    text = f"{node.id} has no value here: the body binds it, so it is the body's own name from the beginning"
+    el.report("STEP202", node, text, "bind it before, or give it another name")
+    el.graph.complete = False
+    scope.names[node.id] = UNKNOWN
     return UNKNOWN
 
 

@@ -6,7 +6,7 @@
 
 from stepcore.sim.fnvec.compiled import CompiledFn
 from stepcore.sim.fnvec.contract import LazyProduct
-from stepcore.sim.fnvec.env import FnEnv, evaluate_block
+from stepcore.sim.fnvec.env import FnEnv, block_names, evaluate_block
 from stepcore.sim.fnvec.errors import EvaluationLimits, FnRuntimeError
 from stepcore.sim.fnvec.reduction import Reduction
 from stepcore.sim.fnvec.stages import LONGEST, Stages
@@ -20,5 +20,6 @@ __all__ = [
     "LazyProduct",
     "Reduction",
     "Stages",
+    "block_names",
     "evaluate_block",
 ]  # fmt: skip

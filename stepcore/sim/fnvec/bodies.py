@@ -8,11 +8,13 @@ from typing import Any
 import torch
 
 from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import node_span
 from stepcore.sim.fnvec.env import FnEnv, parsed
 from stepcore.sim.fnvec.errors import FnRuntimeError
 from stepcore.sim.fnvec.interp import Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer
+from stepcore.sim.fnvec.scopes import Names
 from stepcore.sim.fnvec.statements import FELL_THROUGH
 from stepcore.sim.fnvec.tape import TV, Tensor
 from stepcore.sizes.dim import DimError
@@ -60,11 +62,11 @@ class Body:
         interpreter.frozen = {id(self.env.input_data), id(self.env.context)}
         return interpreter
 
-    def _scope(self, values: list[Any], interpreter: Interpreter) -> dict[str, Any]:
+    def _scope(self, values: list[Any], interpreter: Interpreter) -> Names:
         states = len(self.output_shapes) if self.decl.has_state else 0
         groups = [values[:states], values[states:]] if states else [values]
         interpreter.frozen.update(id(group) for group in groups)
-        return dict(zip(self.decl.body.arguments, groups, strict=True))
+        return Names(zip(self.decl.body.arguments, groups, strict=True), assigned_names(self.body))
 
     def _returned(self, value: Any, interpreter: Interpreter) -> Sequence[Any]:
         span = self.decl.span
@@ -119,7 +121,8 @@ class Body:
         machine = Machine(self.env.limits)
         machine.protected = self.env.protected()
         interpreter = self._interpreter(machine, decl.init_body)
-        scope: dict[str, Any] = dict.fromkeys(decl.init_body.arguments)
+        body = parsed(decl.init_body)
+        scope = Names(dict.fromkeys(decl.init_body.arguments).items(), assigned_names(body))
         with self.env.default_dtype():
-            value = interpreter.run(parsed(decl.init_body), scope)
+            value = interpreter.run(body, scope)
         return [self._checked(v, i, interpreter) for i, v in enumerate(self._returned(value, interpreter))]

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import torch
 
+from stepcore.fn.prelude import comprehension_names
 from stepcore.sim.fnvec.builtin import SinglePass, items
 from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
+from stepcore.sim.fnvec.scopes import Names, Scope, of_function
 from stepcore.sim.fnvec.statements import Statements
 from stepcore.sim.fnvec.tape import TV
 
-Scope = dict[str, Any]
 _FORMATS: Final = frozenset("0123456789.,dfgex+ ")
 
 
 _CONVERSIONS: Final[dict[str, Callable[[Any], str]]] = {"s": str, "r": repr, "a": ascii}
-
-
-class _Inner(dict[str, Any]):
-    """The names of a comprehension: a copy of those around it."""
-
-    def __init__(self, around: Scope) -> None:
-        super().__init__(around)
-        self.around = around
 
 
 class Displays(Statements):
@@ -76,24 +69,31 @@ class Displays(Statements):
         return format(value, spec)
 
     def _generator(self, node: ast.GeneratorExp, scope: Scope) -> Any:
-        return SinglePass(iter(self._comprehension(node, scope)))
+        return SinglePass(self._results(node, scope))
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> list[Any]:
-        values: list[Any] = []
+    def _comprehension(self, node: ast.ListComp, scope: Scope) -> list[Any]:
+        return list(self._results(node, scope))
 
-        def loop(depth: int, inner: Scope) -> None:
-            if depth == len(node.generators):
-                values.append(self.eval(node.elt, inner))
-                return
-            generator = node.generators[depth]
-            for item in items(self, self.eval(generator.iter, inner)):
-                self.spend()
-                self.bind(generator.target, item, inner)
-                if all(self.decide(self.eval(test, inner)) for test in generator.ifs):
-                    loop(depth + 1, inner)
+    def _results(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Iterator[Any]:
+        """Return the items, each of which is computed when it is asked for."""
+        inner = Names(own=comprehension_names(node.generators), around=scope, is_comprehension=True)
+        # What the first goes over is evaluated outside, and at once.
+        return self._rounds(node, 0, items(self, self.eval(node.generators[0].iter, scope)), inner)
 
-        loop(0, _Inner(scope))
-        return values
+    def _rounds(
+        self, node: ast.ListComp | ast.GeneratorExp, depth: int, around: Iterable[Any], inner: Scope
+    ) -> Iterator[Any]:
+        generator = node.generators[depth]
+        for item in around:
+            self.spend()
+            self.bind(generator.target, item, inner)
+            if not all(self.decide(self.eval(test, inner)) for test in generator.ifs):
+                continue
+            if depth + 1 < len(node.generators):
+                further = items(self, self.eval(node.generators[depth + 1].iter, inner))
+                yield from self._rounds(node, depth + 1, further, inner)
+            else:
+                yield self.eval(node.elt, inner)
 
     def _dict_comprehension(self, node: ast.DictComp, scope: Scope) -> Any:
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
@@ -102,10 +102,7 @@ class Displays(Statements):
 
     def _walrus(self, node: ast.NamedExpr, scope: Scope) -> Any:
         value = self.eval(node.value, scope)
-        self.bind(node.target, value, scope)
-        while isinstance(scope, _Inner):  # Python binds in the function around
-            scope = scope.around
-            self.bind(node.target, value, scope)
+        self.bind(node.target, value, of_function(scope))
         return value
 
     def _lambda(self, node: ast.Lambda, scope: Scope) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -14,12 +14,13 @@ import torch
 
 from stepcore.fn.allow import NAMESPACES, PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnScope
-from stepcore.fn.prelude import SymbolRef
+from stepcore.fn.prelude import SymbolRef, assigned_names
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.sim.fnvec.errors import EvaluationLimits, FnRuntimeError
 from stepcore.sim.fnvec.interp import SYMBOL_MAKER, Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.names import Namespace
+from stepcore.sim.fnvec.scopes import Names, Scope
 from stepcore.sim.fnvec.tape import Tensor
 from stepcore.sizes.dim import Dim
 
@@ -219,7 +220,16 @@ def parsed(block: CodeBlock) -> tuple[ast.stmt, ...]:
         raise FnRuntimeError(error.message, block.source.span_to_outer(error.span), "STEP301") from error
 
 
-def evaluate_block(block: CodeBlock, env: FnEnv, names: dict[str, Any]) -> Any:
+def block_names(blocks: Iterable[CodeBlock]) -> Names:
+    """Return the scope, empty yet, that the reference blocks of a file share: that of one function in Python.
+
+    Raises:
+        FnRuntimeError: a syntax error (STEP301).
+    """
+    return Names(own=frozenset().union(*(assigned_names(parsed(block)) for block in blocks)))
+
+
+def evaluate_block(block: CodeBlock, env: FnEnv, names: Scope) -> Any:
     """Run a reference block in the scope ``names`` (shared by all blocks of a file) and return its value.
 
     The value is that of the last statement: an expression, an assigned value, or what a ``return`` returns.

@@ -13,7 +13,7 @@ from typing import Any, Final
 import torch
 
 from stepcore.fn import allow
-from stepcore.fn.members import no_component, unknown_attribute
+from stepcore.fn.members import no_component, no_value_yet, unknown_attribute
 from stepcore.fn.prelude import SymbolRef
 from stepcore.fn.source import node_span
 from stepcore.sim.fnvec import guard
@@ -22,6 +22,7 @@ from stepcore.sim.fnvec.displays import Displays
 from stepcore.sim.fnvec.errors import EvaluationRefused, FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.machine import Machine
 from stepcore.sim.fnvec.names import AtenName, Namespace, Operation, aten_overload, method, namespace_member
+from stepcore.sim.fnvec.scopes import NOTHING, UNBOUND, Scope, find, visible
 from stepcore.sim.fnvec.statements import UNSETTLED, Closure
 from stepcore.sim.fnvec.tape import TV, NamedFields
 from stepcore.sim.fnvec.trace import Tracer
@@ -36,8 +37,6 @@ _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.USub: "neg", ast.UAdd: "positive", ast.Invert: "bitwise_not",
 }  # fmt: skip
 _PASSED_THROUGH = (FnRuntimeError, NoRule, Restart)
-
-Scope = dict[str, Any]
 
 
 def _no_attribute(name: str) -> str:
@@ -96,10 +95,12 @@ class Interpreter(Displays):
 
     def _name(self, node: ast.Name, scope: Scope) -> Any:
         name = node.id
-        if name in scope:
-            value = scope[name]
-            if value is UNSETTLED:
-                raise NoRule
+        value = scope[name] if name in scope else find(name, scope)
+        if value is UNSETTLED:
+            raise NoRule
+        if value is UNBOUND:
+            raise EvaluationRefused(no_value_yet(name), "STEP303")
+        if value is not NOTHING:
             return value
         if name in self.globals:
             return self.globals[name]
@@ -107,7 +108,7 @@ class Interpreter(Displays):
             return BUILTINS[name]
         if name in allow.FORBIDDEN_BUILTINS or name.startswith("__"):
             raise EvaluationRefused(f"{name} is forbidden in a function body", "STEP302")
-        known = scope.keys() | self.globals.keys() | allow.BUILTINS
+        known = visible(scope) | self.globals.keys() | allow.BUILTINS
         raise EvaluationRefused(f"unknown name {name!r}{allow.suggestion(name, known)}", "STEP303")
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Any:

@@ -7,7 +7,7 @@ rule or a limit of the language raises ``EvaluationRefused``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from stepcore.fn.aliases import bound_modules
-from stepcore.fn.prelude import SymbolRef
+from stepcore.fn.prelude import SymbolRef, assigned_names
 from stepcore.sim.fnvec.builtin import items
 from stepcore.sim.fnvec.errors import EvaluationRefused, FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.names import Namespace, Operation
+from stepcore.sim.fnvec.scopes import Names, Scope
 from stepcore.sim.fnvec.tape import TV
 from stepcore.text.wording import counted
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from stepcore.sim.fnvec.machine import Machine
     from stepcore.sim.fnvec.trace import Tracer
     from stepcore.text.span import Embedded
-
-Scope = dict[str, Any]
 
 
 class _Signal:
@@ -43,12 +42,13 @@ UNSETTLED: Final = _Signal()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Closure:
-    """A lambda or helper function with the scope where it was made."""
+    """A lambda or helper function with the scope where it was made, and the names that it binds itself."""
 
     node: ast.Lambda | ast.FunctionDef
     scope: Scope
     source: Embedded
     defaults: tuple[Any, ...]
+    own: frozenset[str]
 
 
 class Statements:
@@ -264,22 +264,21 @@ class Statements:
     def _both(self, truth: TV, node: ast.If, scope: Scope) -> None:
         branches = []
         for wants, body in ((True, node.body), (False, node.orelse)):
-            inner = dict(scope)
-            with self.masked(truth, wants):
-                self.run(body, inner)
-            branches.append(inner)
+            with self.masked(truth, wants), _put_back(scope):
+                self.run(body, scope)
+                branches.append(dict(scope))
         self._join(truth, scope, *branches)
 
     def _split(self, truth: TV, node: ast.If, rest: Sequence[ast.stmt], scope: Scope) -> Any:
         results = []
         for wants, body in ((True, node.body), (False, node.orelse)):
-            with self.masked(truth, wants):
-                results.append(self.run([*body, *rest], dict(scope)))
+            with self.masked(truth, wants), _put_back(scope):
+                results.append(self.run([*body, *rest], scope))
         if any(isinstance(result, _Signal) or result is None for result in results):
             raise NoRule
         return self.tracer().choose(truth, *results)
 
-    def _join(self, truth: TV, scope: Scope, yes: Scope, no: Scope) -> None:
+    def _join(self, truth: TV, scope: Scope, yes: Mapping[str, Any], no: Mapping[str, Any]) -> None:
         for name in yes.keys() | no.keys():
             a, b = yes.get(name, UNSETTLED), no.get(name, UNSETTLED)
             try:
@@ -305,7 +304,8 @@ class Statements:
         spec = node.args
         if spec.vararg or spec.kwarg or spec.kwonlyargs or getattr(node, "decorator_list", None):
             raise EvaluationRefused("helper functions take plain arguments", "STEP302")
-        return Closure(node, scope, self.source, tuple(self.eval(default, scope) for default in spec.defaults))
+        own = assigned_names([ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body)
+        return Closure(node, scope, self.source, tuple(self.eval(default, scope) for default in spec.defaults), own)
 
     def call_closure(self, function: Closure, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Call a helper function."""
@@ -313,7 +313,6 @@ class Statements:
         names = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
         if len(args) > len(names):
             raise EvaluationRefused(f"{counted(len(args), 'argument')} for a function of {len(names)}")
-        inner = dict(function.scope)
         missing = object()
         values: dict[str, Any] = dict.fromkeys(names, missing)
         values.update(zip(names[len(names) - len(function.defaults) :], function.defaults, strict=True))
@@ -324,8 +323,7 @@ class Statements:
         lacking = [name for name, value in values.items() if value is missing]
         if lacking:
             raise EvaluationRefused(f"the argument {lacking[0]!r} is missing")
-        inner.update(values)
-        return self._enter(function, inner)
+        return self._enter(function, Names(values.items(), function.own, function.scope))
 
     def _enter(self, function: Closure, inner: Scope) -> Any:
         if self.depth >= self.machine.limits.depth:
@@ -349,6 +347,17 @@ _KEYWORDS: Final[dict[type[ast.AST], str]] = {
     ast.Nonlocal: "nonlocal", ast.With: "with", ast.Try: "try", ast.While: "while", ast.Delete: "del",
     ast.Raise: "raise", ast.Assert: "assert", ast.AsyncFunctionDef: "async", ast.Match: "match",
 }  # fmt: skip
+
+
+@contextmanager
+def _put_back(scope: Scope) -> Iterator[None]:
+    """Run an arm in the scope itself, where helpers find what the arm binds, and take that back afterwards."""
+    before = dict(scope)
+    try:
+        yield
+    finally:
+        scope.clear()
+        scope.update(before)
 
 
 def _leaves(node: ast.If) -> bool:

@@ -1,0 +1,138 @@
+"""Names that a body reads before they have a value, found without running it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
+
+from stepcore.findings import budget
+from stepcore.fn import allow
+from stepcore.fn.decl import FnScope
+from stepcore.fn.early.paths import Frame, Held, HelperValue, Path
+from stepcore.fn.early.statements import Follower
+from stepcore.fn.members import no_value_yet
+from stepcore.fn.prelude import assigned_names, constant_bindings, prelude_names
+from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.records import Record
+from stepcore.sizes.dim import DEFAULT_SIZES
+
+_COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
+
+
+class EarlyRead(Record):
+    """A read of a name that has no value there, or the call of a helper of ``global`` that makes one."""
+
+    node: ast.expr
+    name: str
+    helper: str = ""
+
+    @property
+    def message(self) -> str:
+        """What is said about it, with the way out."""
+        if self.helper:
+            return f"{self.helper} reads {self.name} in this call before it has a value; bind it before"
+        return no_value_yet(self.name)
+
+
+def early_reads(body: Sequence[ast.stmt], scope: FnScope, arguments: Collection[str] = ()) -> list[EarlyRead]:
+    """Return the reads of a function's body that find no value, in their order.
+
+    ``arguments`` have one from the beginning. Where it is certain that Python comes to a read it is one of these, and
+    where no way that leads to it gives the name a value.
+    """
+    own = assigned_names(list(body))
+    if not own and not _may_read_early(body, scope):
+        return []  # most: one line that returns
+    around, known = _globals(scope)
+    frame = Frame(own | frozenset(arguments), around)
+    path = Path({**known, **{(frame, name): Held() for name in arguments}})
+    return _found(Follower(frame, path, _sizes(scope), _known_outside(scope)), body)
+
+
+def early_in_blocks(blocks: Sequence[Sequence[ast.stmt]], scope: FnScope) -> list[list[EarlyRead]]:
+    """Return the same for blocks that share one scope, as references do: of each its own."""
+    own = frozenset[str]().union(*(assigned_names(list(block)) for block in blocks))
+    around, known = _globals(scope)
+    follower = Follower(Frame(own, around), Path(dict(known)), _sizes(scope), _known_outside(scope))
+    return [_found(follower, block) for block in blocks]
+
+
+def early_in_prelude(body: Sequence[ast.stmt], scope: FnScope) -> list[EarlyRead]:
+    """Return the reads of a ``global`` block that find no value."""
+    frame = Frame(assigned_names(list(body)), is_global=True)
+    return _found(Follower(frame, Path(), _sizes(scope), _known_outside(scope)), body)
+
+
+def _found(follower: Follower, body: Sequence[ast.stmt]) -> list[EarlyRead]:
+    before = follower.too_early().keys()
+    follower.block(body)
+    found = [EarlyRead(*read) for key, read in follower.too_early().items() if key not in before]
+    return sorted(found, key=lambda read: (read.node.lineno, read.node.col_offset))
+
+
+def _may_read_early(body: Sequence[ast.stmt], scope: FnScope) -> bool:
+    """Whether a body that binds no name may read one too early: in a comprehension, or by a helper of ``global``."""
+    names = prelude_names(scope.prelude)
+    for node in (node for statement in body for node in ast.walk(statement)):
+        if isinstance(node, _COMPREHENSIONS) and len(node.generators) > 1:
+            return True
+        if isinstance(node, ast.Name) and node.id in names:
+            return True
+    return False
+
+
+def _sizes(scope: FnScope) -> dict[str, int]:
+    sizes = dict(scope.sizes) or dict(DEFAULT_SIZES)
+    sizes |= constant_bindings(scope.prelude, sizes)
+    return {f"{name}_value": value for name, value in sizes.items()}
+
+
+def _known_outside(scope: FnScope) -> Callable[[str], bool]:
+    symbols = {*allow.PREDECLARED_SYMBOLS, *scope.symbols}
+    modules = dict(scope.modules)
+    sizes = _sizes(scope)
+
+    def known(name: str) -> bool:
+        return name in allow.BUILTINS or name in symbols or name in modules or name in sizes
+
+    return known
+
+
+def _globals(scope: FnScope) -> tuple[Frame | None, dict[tuple[Frame, str], Held]]:
+    """Return the scope that ``global`` makes, and what its names hold at its end."""
+    if scope.prelude is None:
+        return None, {}
+    return _of_prelude(scope)
+
+
+@lru_cache(maxsize=256)
+def _of_prelude(scope: FnScope) -> tuple[Frame | None, dict[tuple[Frame, str], Held]]:
+    assert scope.prelude is not None
+    try:
+        body = statements(scope.prelude)
+    except BodySyntaxError:
+        return None, {}  # reported where the block is checked
+    frame = Frame(assigned_names(list(body)), is_global=True)
+    follower = Follower(frame, Path(), _sizes(scope), _known_outside(scope))
+    # Once for each block, whoever asks first: so it is no step of a document.
+    with budget.using(budget.Budget.for_text(len(scope.prelude.source.text))):
+        try:
+            follower.block(body)
+        except (budget.OutOfBudget, RecursionError):
+            follower.ended = False
+    if not follower.ended or follower.too_early():  # reported there
+        return frame, {(frame, name): Held() for name in frame.own}
+    return frame, {key: _foreign(held) for key, held in follower.path.names.items()}
+
+
+def _foreign(held: Held) -> Held:
+    value = held.value
+    return (
+        Held(HelperValue(value.node, value.around, is_foreign=True), held.sure)
+        if isinstance(value, HelperValue)
+        else held
+    )
+
+
+__all__ = ["EarlyRead", "early_in_blocks", "early_in_prelude", "early_reads"]
