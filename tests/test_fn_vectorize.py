@@ -280,8 +280,14 @@ CASES = [
     one("x = input[0]\nfor w in [1.0, 2.0, 3.0]:\n    if w > 2:\n        break\n    x = x * w\nreturn [x]", [V], V),
     one("parts = []\nfor i in range(2):\n    parts.append(input[0][i])\nreturn [torch.stack(parts)]", [V], (2,)),
     one("f = lambda a, b=2: a * b\nreturn [f(input[0]) + f(input[0], b=1)]", [V], V),
-    one("y = 1\nf = lambda: y\nr = f()\nif input[0].sum() > 0:\n  y = 2\n  r = f()\nreturn [input[0] * r * f()]", [V], V),
-    one("f = lambda: y\nif input[0].sum() > 0:\n  y = 2\n  return [input[0] * f()]\ny = 3\nreturn [input[0] * f()]", [V], V),
+    one(
+        "y = 1\nf = lambda: y\nr = f()\nif input[0].sum() > 0:\n  y = 2\n  r = f()\nreturn [input[0] * r * f()]", [V], V
+    ),
+    one(
+        "f = lambda: y\nif input[0].sum() > 0:\n  y = 2\n  return [input[0] * f()]\ny = 3\nreturn [input[0] * f()]",
+        [V],
+        V,
+    ),
     one("def g(a):\n    return a + 1, a - 1\nu, v = g(input[0])\nreturn [u * v]", [V], V),
     # A tensor of another dtype, and no question for the one that it has, which all positions share.
     one("return [input[0].type(torch.int32) + 0.5]", [V], V),
