@@ -22,6 +22,7 @@ from stepcore.sim.fnvec.rules import (  # noqa: F401 - each puts its rules into 
     pointwise,
     reduce,
     view,
+    windows,
 )  # fmt: skip
 from stepcore.sim.fnvec.stages import Stages, staged
 from stepcore.sim.fnvec.tape import Tensor
