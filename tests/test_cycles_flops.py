@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from stepcore.cycles.flops import CallCost, call_cost
 from stepcore.dims import D, K, M
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded, Span
 from stepcore.types import Buffer, Scalar, STuple
 
@@ -67,6 +69,42 @@ def test_a_product_includes_an_addition_of_its_result() -> None:
     assert cost("return [state[0] + input[0] @ input[1]]\n", given, PRODUCT).flops == product
     assert cost("p = input[0] @ input[1]\nreturn [p + state[0]]\n", given, PRODUCT).flops == product
     assert cost("return [state[0] * 2 + input[0] @ input[1] + state[0]]\n", given, PRODUCT).flops == product + 2 * 16
+
+
+WINDOWED = [  # what is applied to (2, 8, 4), torch's result of which has as many numbers, and its FLOPs
+    ("avg_pool2d({0}, 2)", 2 * 4 * 2 * 4),
+    ("avg_pool2d({0}, (1, 4), (1, 2), count_include_pad=False)", 2 * 8 * 1 * 4),
+    ("max_pool2d({0}, 3, stride=2, padding=1)", 2 * 4 * 2 * 9),
+    ("max_pool2d({0}.reshape(1, 2, 8, 4), kernel_size=(3, 2), dilation=(2, 1))", 2 * 2 * 2 * 6),
+    ("max_pool1d({0}, 2)", 2 * 8 * 2 * 2),
+    ("unfold({0}, (3, 2), padding=(1, 0))", 0),
+    ("unfold({0}.reshape(1, 2, 8, 4), kernel_size=2, stride=2)", 0),
+    ("fold({0}, (10, 1), (4, 1), stride=(2, 1))", 2 * 8 * 4),
+    ("fold({0}, output_size=(5, 1), kernel_size=(2, 1))", 2 * 8 * 4),
+    ("conv1d({0}, torch.ones(3, 8, 2), padding=1)", 2 * (2 * 3 * 5) * 8 * 2),
+    ("conv2d({0}, torch.ones(3, 2, 2, 3), None, (2, 1))", 2 * (3 * 4 * 2) * 2 * 2 * 3),
+    ("conv2d({0}, torch.ones(2, 1, 3, 3), groups=2, dilation=1)", 2 * (2 * 6 * 2) * 9),
+]
+
+
+@pytest.mark.parametrize(("text", "flops"), WINDOWED)
+def test_windows_have_the_shapes_that_they_have_in_torch(text: str, flops: int) -> None:
+    given = text.format("input[0].reshape(2, 8, 4)")
+    planes = Buffer(F32, [Dim.of(4), Dim.of(16)])
+    result = eval(f"torch.nn.functional.{text.format('planes')}", {"torch": torch, "planes": torch.zeros(2, 8, 4)})
+    dims = ", ".join(map(str, result.shape))
+    found = cost(f"y = torch.nn.functional.{given} + torch.zeros({dims})\nreturn [input[0]]\n", planes, planes)
+    assert found == CallCost(flops + result.numel(), ())
+
+
+@pytest.mark.parametrize(
+    "text", ["max_pool1d({0}, 2, ceil_mode=True)", "max_pool1d({0}, 2, return_indices=True)[0]", "avg_pool1d({0}, x)"]
+)
+def test_windows_that_are_not_followed_are_told(text: str) -> None:
+    planes = Buffer(F32, [Dim.of(4), Dim.of(16)])
+    given = text.format("input[0].reshape(2, 8, 4)")
+    found = cost(f"x = 2.5\ny = torch.nn.functional.{given}\nreturn [input[0]]\n", planes, planes)
+    assert found == CallCost(2 * 8 * 4, (text.partition("(")[0],))
 
 
 def test_a_chip_has_prices_of_its_own() -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from stepcore.findings.near import nearest
 from stepcore.fn import allow
 from stepcore.fn.shapes.rules import RULES
+from stepcore.fn.shapes.windows import CONVOLUTIONS, WINDOWS, WORKING
 from stepcore.text.wording import clipped
 
 PRICES: Final[Mapping[str, int]] = {
@@ -23,11 +24,12 @@ PRICES: Final[Mapping[str, int]] = {
     **dict.fromkeys(allow.names("silu gelu softmax log_softmax softmin mish softplus logsigmoid"), 8),
     **dict.fromkeys(allow.names("flip roll tril triu clone contiguous detach"), 0),
 }
-COUNTED: Final = allow.names("topk sort cummax cummin outer")  # have a rule for their shape, and work to do
-_PRODUCTS: Final = allow.names("matmul mm mv bmm dot linear")
-_FREE: Final = frozenset(RULES) - COUNTED - _PRODUCTS
+COUNTED: Final = allow.names("topk sort cummax cummin outer") | WORKING  # have a rule for their shape, and work to do
+_PRODUCTS: Final = allow.names("matmul mm mv bmm dot linear") | CONVOLUTIONS
+_RULED: Final = frozenset(RULES) | frozenset(WINDOWS)
+_FREE: Final = _RULED - COUNTED - _PRODUCTS
 _KNOWN: Final = allow.TORCH_FUNCTIONS | allow.FUNCTIONAL | allow.TENSOR_METHODS
-PRICED: Final = frozenset(name for name in _KNOWN if name not in RULES and not allow.is_inplace(name)) | COUNTED
+PRICED: Final = frozenset(name for name in _KNOWN if name not in _RULED and not allow.is_inplace(name)) | COUNTED
 
 
 def no_price(name: str) -> str:

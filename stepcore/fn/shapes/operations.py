@@ -23,9 +23,11 @@ from stepcore.fn.shapes.values import (
     shape_text,
     tensor_of,
 )
+from stepcore.fn.shapes.windows import WINDOWS
 from stepcore.sizes.dim import Dim, DimError
 
 Kwargs = dict[str, Any]
+_RULES: Final = {**RULES, **WINDOWS}
 _COMPARISONS: Final = allow.names(
     """eq ne lt le gt ge greater greater_equal less less_equal not_equal isnan isinf isfinite logical_and logical_or
     logical_not logical_xor isclose signbit"""
@@ -44,7 +46,7 @@ _WRITES: Final = allow.names("copy_ fill_ fill_diagonal_ zero_")  # elements tha
 _POINTWISE: Final = allow.POINTWISE | _ACTIVATIONS | {"masked_fill", "where"}
 _LISTS: Final = allow.names("stack cat concat concatenate")
 TENSORS_ALONE: Final = (
-    _POINTWISE | _REDUCTIONS | _SAME_SHAPE | {"max", "min"} | (RULES.keys() - _LISTS)
+    _POINTWISE | _REDUCTIONS | _SAME_SHAPE | {"max", "min"} | (_RULES.keys() - _LISTS)
 )  # which take no list of tensors anywhere
 
 
@@ -96,7 +98,7 @@ class Shapes:
             return self._reduce(name, args, kwargs)
         if name in _SAME_SHAPE:
             return self._same(name, args)
-        rule = RULES.get(name)
+        rule = _RULES.get(name)
         if rule is None:
             self.count(None if any(isinstance(a, AbstractTensor) for a in args) else Dim.of(0))
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from stepcore.fn import allow
 from stepcore.fn.placement import CPU
@@ -22,6 +22,7 @@ from stepcore.fn.shapes.values import (
 from stepcore.sizes.dim import Dim
 
 Kwargs = dict[str, Any]
+Rule: TypeAlias = "Callable[[Inferring, Sequence[Any], Kwargs], Any]"
 CASTS: Final = {
     "float": "fp32", "float32": "fp32", "double": "fp64", "float64": "fp64", "half": "fp16", "float16": "fp16",
     "bfloat16": "bf16", "int": "int32", "int32": "int32", "long": "int64", "int64": "int64", "bool": "bool",
@@ -48,14 +49,15 @@ def _sizes(values: Sequence[Any]) -> Sizes | None:
     return tuple(value if isinstance(value, Dim) else None for value in values)
 
 
-def _dtype_argument(kwargs: Kwargs, default: str | None) -> str | None:
+def _dtypeargument(kwargs: Kwargs, default: str | None) -> str | None:
     if "dtype" not in kwargs:
         return default
     dtype = kwargs["dtype"]
     return dtype if isinstance(dtype, str) else None
 
 
-def _argument(args: Sequence[Any], kwargs: Kwargs, index: int, name: str, default: Any = None) -> Any:
+def argument(args: Sequence[Any], kwargs: Kwargs, index: int, name: str, default: Any = None) -> Any:
+    """Return an argument that may be given by its place or by its name."""
     return args[index] if len(args) > index else kwargs.get(name, default)
 
 
@@ -65,36 +67,36 @@ def _shape_of(value: Any) -> Sizes | None:
 
 def _creation(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     shape = _sizes(args or (kwargs["size"],))
-    return AbstractTensor(shape, _dtype_argument(kwargs, "fp32"))
+    return AbstractTensor(shape, _dtypeargument(kwargs, "fp32"))
 
 
 def _full(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    return AbstractTensor(_sizes([args[0]]), _dtype_argument(kwargs, None))
+    return AbstractTensor(_sizes([args[0]]), _dtypeargument(kwargs, None))
 
 
 def _like(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
-    return AbstractTensor(value.shape, _dtype_argument(kwargs, value.dtype))
+    return AbstractTensor(value.shape, _dtypeargument(kwargs, value.dtype))
 
 
 def _new(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    return AbstractTensor(_sizes(args[1:]), _dtype_argument(kwargs, args[0].dtype))
+    return AbstractTensor(_sizes(args[1:]), _dtypeargument(kwargs, args[0].dtype))
 
 
 def _arange(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     if any(not isinstance(a, Dim) for a in args) or "step" in kwargs or "end" in kwargs:
-        return AbstractTensor((None,), _dtype_argument(kwargs, None))
+        return AbstractTensor((None,), _dtypeargument(kwargs, None))
     start, end = (Dim.of(0), args[0]) if len(args) == 1 else (args[0], args[1])
     step = args[2] if len(args) > 2 else Dim.of(1)
     count = end - start
     if step.constant != 1:
         count = (count + step - 1) // step if (step.constant or 0) > 0 else None
-    return AbstractTensor((count,), _dtype_argument(kwargs, "int64"))
+    return AbstractTensor((count,), _dtypeargument(kwargs, "int64"))
 
 
 def _transpose(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
-    a, b = (integer(_argument(args, kwargs, i, f"dim{i - 1}")) for i in (1, 2))
+    a, b = (integer(argument(args, kwargs, i, f"dim{i - 1}")) for i in (1, 2))
     if value.shape is None or a is None or b is None:
         return AbstractTensor(None, value.dtype)
     sizes = list(value.shape)
@@ -118,7 +120,7 @@ def _permute(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
 
 
 def _unsqueeze(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    value, dim = args[0], integer(_argument(args, kwargs, 1, "dim"))
+    value, dim = args[0], integer(argument(args, kwargs, 1, "dim"))
     if dim is None or value.shape is None:
         return AbstractTensor(None, value.dtype)
     place = place_of(dim, len(value.shape) + 1)
@@ -127,7 +129,7 @@ def _unsqueeze(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
 
 def _squeeze(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
-    dim = _argument(args, kwargs, 1, "dim")
+    dim = argument(args, kwargs, 1, "dim")
     ones = [s.compare.is_one(size) for size in value.shape]
     if dim is None:
         if None in ones:
@@ -168,8 +170,8 @@ def _flatten(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     if not value.shape:
         return AbstractTensor((Dim.of(1),), value.dtype)
     rank = len(value.shape)
-    start = integer(_argument(args, kwargs, 1, "start_dim", Dim.of(0)))
-    end = integer(_argument(args, kwargs, 2, "end_dim", Dim.of(-1)))
+    start = integer(argument(args, kwargs, 1, "start_dim", Dim.of(0)))
+    end = integer(argument(args, kwargs, 2, "end_dim", Dim.of(-1)))
     if start is None or end is None:
         return AbstractTensor(None, value.dtype)
     first, last = place_of(start, rank), place_of(end, rank)
@@ -200,7 +202,7 @@ def _repeat(_s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
 
 
 def _stack(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    tensors, dim = args[0], integer(_argument(args, kwargs, 1, "dim", Dim.of(0)))
+    tensors, dim = args[0], integer(argument(args, kwargs, 1, "dim", Dim.of(0)))
     if not isinstance(tensors, list | tuple) or dim is None or not all(isinstance(t, AbstractTensor) for t in tensors):
         return AbstractTensor(None)
     shape = tensors[0].shape
@@ -214,7 +216,7 @@ def _stack(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
 
 
 def _cat(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    tensors, dim = args[0], integer(_argument(args, kwargs, 1, "dim", Dim.of(0)))
+    tensors, dim = args[0], integer(argument(args, kwargs, 1, "dim", Dim.of(0)))
     if not isinstance(tensors, list | tuple) or dim is None or not all(isinstance(t, AbstractTensor) for t in tensors):
         return AbstractTensor(None)
     if not tensors or any(t.shape is None or any(size == 0 for size in t.shape) for t in tensors):
@@ -234,37 +236,14 @@ def _cat(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor((*first[:place], total, *first[place + 1 :]), _common_dtype(tensors))
 
 
-def _unfold(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    """Windows of the last two dimensions as columns (``torch.nn.functional.unfold``); those of a method are unknown."""
-    value, kernel = args[0], _argument(args, kwargs, 1, "kernel_size")
-    if not isinstance(kernel, list | tuple) or value.shape is None or len(value.shape) not in (3, 4):
-        s.count(None)
-        return None
-    options = [_argument(args, kwargs, 2 + place, name) for place, name in enumerate(("dilation", "padding", "stride"))]
-    given = [_both(option, default) for option, default in zip(options, (1, 0, 1), strict=True)]
-    *lead, channels, height, width = value.shape
-    places, taps = Dim.of(1), Dim.of(1)
-    for size, tap, dilation, padding, stride in zip((height, width), kernel, *given, strict=True):
-        places = places * ((size + padding * 2 - dilation * (tap - 1) - 1) // stride + 1)
-        taps = taps * tap
-    return AbstractTensor((*lead, channels * taps, places), value.dtype)
-
-
-def _both(given: Any, default: int) -> list[Any]:
-    """Return a number for each of two dimensions, where one may stand for both."""
-    if isinstance(given, list | tuple):
-        return list(given)
-    return [Dim.of(default) if given is None else given] * 2
-
-
 def _common_dtype(tensors: Sequence[AbstractTensor]) -> str | None:
     dtypes = {tensor.dtype for tensor in tensors}
     return dtypes.pop() if len(dtypes) == 1 else None
 
 
 def _chunk(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    value, count = args[0], integer(_argument(args, kwargs, 1, "chunks"))
-    dim = integer(_argument(args, kwargs, 2, "dim", Dim.of(0)))
+    value, count = args[0], integer(argument(args, kwargs, 1, "chunks"))
+    dim = integer(argument(args, kwargs, 2, "dim", Dim.of(0)))
     if value.shape is None or count is None or dim is None:
         return None
     place = place_of(dim, len(value.shape))
@@ -277,8 +256,8 @@ def _chunk(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
 
 
 def _topk(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    value, count = args[0], _argument(args, kwargs, 1, "k")
-    dim = integer(_argument(args, kwargs, 2, "dim", Dim.of(-1)))
+    value, count = args[0], argument(args, kwargs, 1, "k")
+    dim = integer(argument(args, kwargs, 2, "dim", Dim.of(-1)))
     if value.shape is None or dim is None or not value.shape:
         return None
     place = place_of(dim, len(value.shape))
@@ -298,7 +277,7 @@ def _sort(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
 
 
 def _one_hot(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    count = _argument(args, kwargs, 1, "num_classes")
+    count = argument(args, kwargs, 1, "num_classes")
     return AbstractTensor((*args[0].shape, count if isinstance(count, Dim) else None), "int64")
 
 
@@ -328,7 +307,7 @@ def _linear(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
 
 
 def _gather(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    return AbstractTensor(_argument(args, kwargs, 2, "index").shape, args[0].dtype)
+    return AbstractTensor(argument(args, kwargs, 2, "index").shape, args[0].dtype)
 
 
 def _select(_s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
@@ -354,21 +333,21 @@ def _cast_to(dtype: str) -> Callable[[Inferring, Sequence[Any], Kwargs], Any]:
 
 def _size(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     shape = args[0].shape
-    dim = _argument(args, kwargs, 1, "dim")
+    dim = argument(args, kwargs, 1, "dim")
     if shape is None:
         return None
     number = integer(dim)
     return list(shape) if dim is None else None if number is None else shape[place_of(number, len(shape))]
 
 
-RULES: Final[dict[str, Callable[[Inferring, Sequence[Any], Kwargs], Any]]] = {
+RULES: Final[dict[str, Rule]] = {
     "zeros": _creation, "ones": _creation, "empty": _creation, "rand": _creation, "randn": _creation, "full": _full,
     "zeros_like": _like, "ones_like": _like, "empty_like": _like, "full_like": _like,
     "new_zeros": _new, "new_ones": _new, "new_empty": _new, "arange": _arange,
     "transpose": _transpose, "swapaxes": _transpose, "swapdims": _transpose, "t": _t, "permute": _permute,
     "unsqueeze": _unsqueeze, "squeeze": _squeeze, "reshape": _reshape, "view": _reshape, "flatten": _flatten,
     "expand": _expand, "broadcast_to": _expand, "repeat": _repeat, "stack": _stack, "cat": _cat, "concat": _cat,
-    "concatenate": _cat, "unfold": _unfold,
+    "concatenate": _cat,
     "chunk": _chunk, "topk": _topk, "sort": _sort, "one_hot": _one_hot, "outer": _outer,
     "dot": _dot, "linear": _linear, "gather": _gather, "select": _select, "to": _cast, "type_as": _cast,
     "size": _size, "matmul": lambda s, a, _k: s.matmul(a[0], a[1]), "mm": lambda s, a, _k: s.matmul(a[0], a[1]),

@@ -1,0 +1,114 @@
+"""Shape rules of what looks at windows of planes: pools, windows as columns and back, convolutions.
+
+A pool counts 1 for each element that a window reads, ``fold`` 1 for each that it adds, a convolution what its product
+of windows and weights does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from stepcore.fn.shapes.rules import Inferring, Kwargs, Rule, argument
+from stepcore.fn.shapes.values import AbstractTensor, Sizes, numel
+from stepcore.sizes.dim import Dim, product
+
+_OPTIONS: Final = {"dilation": 1, "padding": 0, "stride": 1}  # and what they are where nothing is said
+_POOLS: Final[Mapping[str, Mapping[str, int]]] = {  # at which places they have which options
+    "avg_pool": {"stride": 2, "padding": 3, "ceil_mode": 4},
+    "max_pool": {"stride": 2, "padding": 3, "dilation": 4, "ceil_mode": 5},
+}
+_UNFOLD: Final = {"dilation": 2, "padding": 3, "stride": 4}
+_CONVOLUTION: Final = {"stride": 3, "padding": 4, "dilation": 5}
+
+
+def _unfold(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
+    """Windows of the last two dimensions as columns (``torch.nn.functional.unfold``); those of a method are unknown."""
+    value, kernel = args[0], argument(args, kwargs, 1, "kernel_size")
+    is_method = len(args) > 2 and isinstance(kernel, Dim)  # x.unfold(dimension, size, step), or a square window
+    if is_method or len(value.shape) not in (3, 4):
+        s.count(None)
+        return None
+    taps = _each(kernel, 2)
+    *lead, channels, _height, _width = value.shape
+    places = _places(value.shape[-2:], taps, _options(args, kwargs, _UNFOLD, 2))
+    return AbstractTensor((*lead, channels * product(taps), numel(places)), value.dtype)
+
+
+def _fold(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
+    """Columns as planes, added up where windows meet."""
+    value, planes = args[0], _each(argument(args, kwargs, 1, "output_size"), 2)
+    taps = _each(argument(args, kwargs, 2, "kernel_size"), 2)
+    *lead, rows, _columns = value.shape
+    s.count(numel(value.shape))
+    return AbstractTensor((*lead, rows // product(taps), *planes), value.dtype)
+
+
+def _pool(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, kind: str, rank: int) -> Any:
+    """A fold over each window; sizes that are rounded up, and where the elements lie, are not followed."""
+    value, options = args[0], _POOLS[kind]
+    rounds_up = argument(args, kwargs, options["ceil_mode"], "ceil_mode", default=False)
+    if "return_indices" in kwargs or rounds_up is not False or len(value.shape) not in (rank + 1, rank + 2):
+        s.count(None)
+        return None
+    taps = _each(argument(args, kwargs, 1, "kernel_size"), rank)
+    given = _options(args, kwargs, options, rank)
+    if argument(args, kwargs, options["stride"], "stride") is None:
+        given["stride"] = taps
+    places = _places(value.shape[-rank:], taps, given)
+    shape = (*value.shape[:-rank], *places)
+    s.count(numel((*shape, *taps)))
+    return AbstractTensor(shape, value.dtype)
+
+
+def _convolution(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, rank: int) -> Any:
+    """Sums over the windows of a group of channels."""
+    value, weight = args[0], args[1]
+    if len(value.shape) not in (rank + 1, rank + 2):
+        s.count(None)
+        return None
+    channels, depth, *taps = weight.shape
+    places = _places(value.shape[-rank:], taps, _options(args, kwargs, _CONVOLUTION, rank))
+    shape = (*value.shape[: -rank - 1], channels, *places)
+    work = numel((*shape, depth, *taps))
+    s.count(None if work is None else work * 2)
+    return AbstractTensor(shape, value.dtype)
+
+
+def _options(args: Sequence[Any], kwargs: Kwargs, places: Mapping[str, int], rank: int) -> dict[str, Sequence[Any]]:
+    """Return the numbers of all options, one for each dimension; ``places`` are those of the arguments."""
+    found: dict[str, Sequence[Any]] = {}
+    for name, default in _OPTIONS.items():
+        given = argument(args, kwargs, places[name], name) if name in places else None
+        found[name] = _each(Dim.of(default) if given is None else given, rank)
+    return found
+
+
+def _places(sizes: Sequence[Any], taps: Sequence[Any], options: Mapping[str, Sequence[Any]]) -> Sizes:
+    """Return at how many places of each dimension a window fits."""
+    given = zip(sizes, taps, options["dilation"], options["padding"], options["stride"], strict=True)
+    return tuple(
+        (size + padding * 2 - dilation * (tap - 1) - 1) // stride + 1 for size, tap, dilation, padding, stride in given
+    )
+
+
+def _each(given: Any, rank: int) -> Sequence[Any]:
+    """Return a number for each dimension, where one may stand for all.
+
+    Raises:
+        TypeError: it is neither, so that nothing is known of the result.
+    """
+    values = list(given) if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(value, Dim) for value in values):
+        raise TypeError(given)
+    return values * rank if len(values) == 1 else values
+
+
+WORKING: Final = frozenset({"fold"} | {f"{kind}{rank}d" for kind in _POOLS for rank in (1, 2, 3)})
+CONVOLUTIONS: Final = frozenset(f"conv{rank}d" for rank in (1, 2, 3))
+WINDOWS: Final[Mapping[str, Rule]] = {
+    "unfold": _unfold, "fold": _fold,
+    **{f"{kind}{rank}d": partial(_pool, kind=kind, rank=rank) for kind in _POOLS for rank in (1, 2, 3)},
+    **{f"conv{rank}d": partial(_convolution, rank=rank) for rank in (1, 2, 3)},
+}  # fmt: skip
