@@ -19,9 +19,10 @@ from stepagents.search.items import SearchStep, SearchStream
 from stepagents.search.running import FAILURES, MoveRunner
 from stepcore.check import check_text
 from stepcore.dims import D
-from stepcore.fn import allow, terms, torch_table, walk
+from stepcore.fn import allow, terms, torch_table
 from stepcore.fn.check import check_block, check_fn, forget
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.fn.walk import calls
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ops import GENERATION_1
 from stepcore.ops.map import Map
@@ -267,7 +268,7 @@ outputs:
 def gap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let a function write, as an operator would whose schema does not tell the truth."""
     monkeypatch.setattr(machine, "breach", lambda *_args, **_kwargs: None)
-    monkeypatch.setattr(walk, "breach", lambda *_args, **_kwargs: None)
+    monkeypatch.setattr(calls, "breach", lambda *_args, **_kwargs: None)
     forget()
     yield
     forget()  # what was found meanwhile is not true of other tests

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from stepcore.check import check_text
 from stepcore.findings.errors import SimError
-from stepcore.fn import walk
 from stepcore.fn.check import forget
+from stepcore.fn.walk import calls
 from stepcore.sim.fnvec import machine, watch
 from stepcore.sim.fnvec.watch import MemoryWatch
 from stepcore.sim.functional import Session
@@ -76,7 +76,7 @@ def digested(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def gap(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let a function write, as an operator would whose schema does not tell the truth."""
     monkeypatch.setattr(machine, "breach", lambda *_args, **_kwargs: None)
-    monkeypatch.setattr(walk, "breach", lambda *_args, **_kwargs: None)
+    monkeypatch.setattr(calls, "breach", lambda *_args, **_kwargs: None)
     forget()
     yield
     forget()

@@ -19,7 +19,7 @@ from stepcore.fn.aliases import with_aliases
 from stepcore.fn.check import check_block, check_fn, check_references
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import prelude_names
-from stepcore.fn.walk import STATES
+from stepcore.fn.walk.names import STATES
 from stepcore.frontend.syntax import unmarked
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.ir import reference_ports

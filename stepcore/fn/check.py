@@ -22,7 +22,8 @@ from stepcore.fn.early import EarlyRead, early_in_blocks, early_in_prelude, earl
 from stepcore.fn.prelude import assigned_names, prelude_names
 from stepcore.fn.shapes.inference import shape_findings
 from stepcore.fn.source import BodySyntaxError, node_span, statements
-from stepcore.fn.walk import BodyFinding, BodyKind, Walker
+from stepcore.fn.walk.finding import BodyFinding, BodyKind
+from stepcore.fn.walk.walker import Walker
 from stepcore.sizes.dim import ANY
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped, counted

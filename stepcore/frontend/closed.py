@@ -20,7 +20,9 @@ from stepcore.fn.check import known_names
 from stepcore.fn.decl import FnScope
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import dotted, node_span
-from stepcore.fn.walk import CONSUMERS, BodyKind, Walker
+from stepcore.fn.walk.calls import CONSUMERS
+from stepcore.fn.walk.finding import BodyKind
+from stepcore.fn.walk.walker import Walker
 from stepcore.frontend import calls
 from stepcore.frontend.expressions import BUILTINS, word_of
 from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, TypeMaker, Value

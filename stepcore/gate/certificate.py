@@ -20,7 +20,8 @@ from stepcore.fn.check import known_names
 from stepcore.fn.decl import FnScope
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import dotted
-from stepcore.fn.walk import BodyKind, Walker
+from stepcore.fn.walk.finding import BodyKind
+from stepcore.fn.walk.walker import Walker
 from stepcore.frontend import calls, closed
 from stepcore.frontend.composed import NotComposed, composed
 from stepcore.frontend.functions import FN_PARAMETERS

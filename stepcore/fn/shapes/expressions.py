@@ -25,7 +25,7 @@ from stepcore.fn.shapes.values import (
     Sizes,
 )
 from stepcore.fn.source import dotted
-from stepcore.fn.walk import BodyFinding
+from stepcore.fn.walk.finding import BodyFinding
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, DimError
 
 _MAX_ITEMS: Final = 4096  # of a list whose items are followed

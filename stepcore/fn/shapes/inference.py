@@ -31,7 +31,7 @@ from stepcore.fn.shapes.values import (
     shape_text,
 )
 from stepcore.fn.source import BodySyntaxError, statements
-from stepcore.fn.walk import BodyFinding
+from stepcore.fn.walk.finding import BodyFinding
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.wording import counted
 from stepcore.types import components, dtype_of, element_shape

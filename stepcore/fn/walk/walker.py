@@ -1,0 +1,234 @@
+"""One walk over a body: forbidden constructs, unknown names, calls outside the allow-list, changes in place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from stepcore.findings import budget
+from stepcore.fn import aliases, plain_types
+from stepcore.fn.decl import FnScope
+from stepcore.fn.ownership import OWN, Foreign, Held, HelperEffects
+from stepcore.fn.prelude import assigned_names, changeable, named_callables, prelude_names
+from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.fn.walk.calls import CallWalk
+from stepcore.fn.walk.finding import BodyKind
+
+
+class Walker(CallWalk):
+    """Walks over the statements of one block. ``names`` are all names that it may read, its own included."""
+
+    def __init__(self, kind: BodyKind, scope: FnScope, names: set[str]) -> None:
+        super().__init__(kind, scope, names)
+        if kind is not BodyKind.PRELUDE:
+            self.own.scope = foreign(scope)
+
+    def statements(self, body: Iterable[ast.stmt]) -> None:
+        """Walk over statements in order."""
+        if self._level == 0:
+            body = tuple(body)
+            self._expect(body)
+        self._level += 1
+        for statement in body:
+            self._body.append(statement)
+            budget.spend(1 + (len(self.names) >> 6 if isinstance(statement, ast.FunctionDef) else 0))
+            handler = _STATEMENTS.get(type(statement))
+            if self._level == 1 and self._names_modules(statement):
+                pass
+            elif handler is None:
+                self._forbidden(statement)
+            else:
+                handler(self, statement)
+            if not self._depth:
+                self._bulk.after(statement)
+        self._level -= 1
+
+    def _assign(self, node: ast.Assign) -> None:
+        self.expression(node.value)
+        for target in node.targets:
+            self._target(target, node.value)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        self._types(node)
+        if node.value is not None:
+            self.expression(node.value)
+        if node.value is not None or not isinstance(node.target, ast.Name):  # Python evaluates x[i] of x[i]: int
+            self._target(node.target, node.value)
+        else:
+            self._check_private(node.target, node.target.id)
+
+    def _types(self, node: ast.AnnAssign | ast.FunctionDef) -> None:
+        for annotation in plain_types.refused(node, self._modules):
+            self.report("STEP302", annotation, f"this annotation is no plain type; {plain_types.WAY_OUT}")
+        for parameter in plain_types.type_parameters(node):
+            self.report("STEP302", parameter, "type parameters are forbidden in the function language; remove them")
+
+    def _return(self, node: ast.Return) -> None:
+        if self.kind is BodyKind.PRELUDE:
+            self.report("STEP302", node, "return is forbidden outside of a function")
+        elif node.value is not None:
+            self.expression(node.value)
+            self.own.returned |= self.own.held(node.value)
+
+    def _expression_statement(self, node: ast.Expr) -> None:
+        self.expression(node.value)
+
+    def _if(self, node: ast.If) -> None:
+        self._bulk.lose(node)
+        self.expression(node.test)
+        self._arms += 1
+        self._branches(node.body, node.orelse)
+        self._arms -= 1
+
+    def _for(self, node: ast.For) -> None:
+        afterwards, found = self._bulk.follow(node)
+        if found is not None:
+            self.report("STEP311", *found)
+        self._used_up(node.iter)
+        around = self.own.held(node.iter)
+        self._target(node.target, None)
+        self.own.bind(node.target, around.part, node.iter)
+        self.own.widen(node)
+        self._depth += 1
+        self._branches(node.body, node.orelse)
+        self._depth -= 1
+        self._bulk.reset(afterwards)
+
+    def _nothing(self, _node: ast.AST) -> None:
+        pass
+
+    def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
+        before, known = dict(self.own.names), self._bulk.mark()
+        self.statements(body)
+        after_body = self.own.names
+        self.own.names = before
+        self._bulk.reset(known)
+        self.statements(orelse)
+        self._bulk.reset(known)  # nothing that only one arm binds is known afterwards
+        for name, held in after_body.items():  # what may hold on one path may hold afterwards
+            self.own.names[name] = held | self.own.names.get(name, held)
+
+    def _import(self, node: ast.Import) -> None:
+        # Importing what is in scope anyway changes nothing.
+        others = [alias for alias in node.names if self._modules.get(alias.asname or alias.name) != alias.name]
+        for alias in sorted(others, key=lambda alias: alias.name in aliases.ALIASED):  # the mistake first
+            if alias.name in aliases.ALIASED:
+                text = f"import of {alias.name} stands at the beginning of a block; move it there"
+                self.report("STEP302", node, text)
+            else:
+                self.report("STEP302", node, f"import of {alias.name} is forbidden{self._in_scope()}")
+            return
+
+    def _helper(self, node: ast.FunctionDef) -> None:
+        if node.decorator_list:
+            text = "decorators are forbidden in the function language; remove it"
+            self.report("STEP302", node.decorator_list[0], text)
+            return
+        self._types(node)
+        self._check_bound(node, node.name)
+        self._scoped(node.args, lambda: self._helper_body(node))
+
+    def _helper_body(self, node: ast.FunctionDef) -> None:
+        kind, names, outer = self.kind, dict(self.own.names), (self.own.changed, self.own.returned)
+        parameters = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+        self.own.changed, self.own.returned = set(), OWN
+        for parameter in parameters:
+            self.own.names[parameter] = Held(frozenset({parameter}))
+        self.own.helpers[node.name] = HelperEffects.unknown(parameters)  # while it is looked at
+        local = assigned_names(node.body)
+        if kind is BodyKind.PRELUDE:
+            self.own.foreign = prelude_names(self.scope.prelude) - {argument.arg for argument in node.args.args}
+        self.own.foreign -= local
+        self.names = self.names | local
+        if kind is BodyKind.PRELUDE:
+            self.kind = BodyKind.FUNCTION  # it may return, and must be pure
+        known, depth = self._bulk.mark(), self._depth
+        for name in local:
+            self._bulk.forget(name)
+        self._depth = 0  # its own constants are known in there, whatever it is called with
+        self.statements(node.body)
+        self._depth = depth
+        self._bulk.reset(known)
+        changed = frozenset(self.own.changed & set(parameters))
+        shared = _shared(node.args) if kind is BodyKind.PRELUDE else frozenset()
+        self.own.helpers[node.name] = HelperEffects(tuple(parameters), changed, self.own.returned, shared)
+        self.own.changed, self.own.returned = outer[0] | (self.own.changed - changed), outer[1]
+        self.kind, self.own.names = kind, names
+
+
+def foreign(scope: FnScope) -> Foreign:
+    """Return what ``global`` gives to bodies, as far as they may change it or hand something on by it."""
+    return Foreign() if scope.prelude is None else _foreign(scope)
+
+
+@lru_cache(maxsize=256)
+def _foreign(scope: FnScope) -> Foreign:
+    assert scope.prelude is not None
+    try:
+        body = statements(scope.prelude)
+    except BodySyntaxError:
+        return Foreign()  # reported where the block is checked
+    found = Foreign(changeable(body), callables=dict(named_callables(body)))
+    walker = Walker(BodyKind.PRELUDE, scope, set(prelude_names(scope.prelude)))
+    # Once for each block, whoever asks first: so it is no step of a document.
+    with budget.using(budget.Budget.for_text(len(scope.prelude.source.text))):
+        try:
+            walker.statements(statement for statement in body if isinstance(statement, ast.FunctionDef))
+        except (budget.OutOfBudget, RecursionError):
+            return found
+    found.helpers.update(walker.own.helpers)
+    return found
+
+
+def _shared(arguments: ast.arguments) -> frozenset[str]:
+    """Return the parameters whose defaults may be changed: all calls share these."""
+    parameters = (*arguments.posonlyargs, *arguments.args)
+    pairs = zip(parameters[len(parameters) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    return frozenset(
+        parameter.arg for parameter, default in pairs if not isinstance(default, ast.Constant | ast.UnaryOp)
+    )
+
+
+_STATEMENTS: Final[dict[type[ast.stmt], Callable[[Walker, Any], None]]] = {
+    ast.Assign: Walker._assign,
+    ast.AugAssign: Walker._augmented,
+    ast.AnnAssign: Walker._annotated,
+    ast.Return: Walker._return,
+    ast.Expr: Walker._expression_statement,
+    ast.If: Walker._if,
+    ast.For: Walker._for,
+    ast.FunctionDef: Walker._helper,
+    ast.Import: Walker._import,
+    ast.Pass: Walker._nothing,
+    ast.Break: Walker._nothing,
+    ast.Continue: Walker._nothing,
+}
+
+
+Walker.handlers = {
+    ast.Name: Walker._read,
+    ast.Constant: Walker._constant,
+    ast.Attribute: Walker._attribute,
+    ast.Call: Walker._call,
+    ast.BinOp: Walker._operation,
+    ast.Subscript: Walker._subscript,
+    ast.ListComp: Walker._listed,
+    ast.GeneratorExp: Walker._generator,
+    ast.DictComp: Walker._mapped,
+    ast.Lambda: Walker._lambda,
+    ast.FormattedValue: Walker._formatted,
+    ast.NamedExpr: Walker._named,
+    # Nothing but their parts.
+    ast.Tuple: Walker._display,
+    ast.List: Walker._display,
+    ast.Dict: Walker._parts,
+    ast.Compare: Walker._compared,
+    ast.BoolOp: Walker._either,
+    ast.UnaryOp: Walker._parts,
+    ast.IfExp: Walker._either,
+    ast.Slice: Walker._parts,
+    ast.Starred: Walker._star,
+    ast.JoinedStr: Walker._display,
+}
