@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,9 @@ import pytest
 import torch
 
 from job_records import verify
+from scripts.torch_schemas import schemas
+from scripts.torch_schemas.__main__ import TABLE
+from scripts.torch_schemas.text import derive
 from sim_tasks import Bed
 from stepagents.judge import Judge, Stage
 from stepagents.search.items import SearchStep, SearchStream
@@ -54,25 +55,10 @@ def environment(prelude: str = "") -> FnEnv:
 # The table ----------------------------------------------------------------------------------------------------
 
 
-def script() -> Any:
-    spec = importlib.util.spec_from_file_location("torch_schemas", ROOT / "scripts" / "torch_schemas.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["torch_schemas"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def schemas() -> Iterator[Any]:
-    yield script()
-    sys.modules.pop("torch_schemas", None)
-
-
-def test_the_table_is_what_this_torch_gives(schemas: Any) -> None:
-    derived = schemas.derive()
+def test_the_table_is_what_this_torch_gives() -> None:
+    derived = derive()
     if torch.__version__.split("+")[0] == torch_table.VERSION:
-        assert derived == schemas.TABLE.read_text(encoding="utf-8"), "run scripts/torch_schemas.py"
+        assert derived == TABLE.read_text(encoding="utf-8"), "run python -m scripts.torch_schemas"
     else:  # another torch has other operators; none that the table admits may write there
         for space, prefix in (("torch", ""), ("torch.linalg", "linalg_"), ("torch.Tensor", "")):
             for name in torch_table.PURE[space].split():
@@ -80,7 +66,7 @@ def test_the_table_is_what_this_torch_gives(schemas: Any) -> None:
                 assert not found or any(not schemas.writes(schema) for schema in found), (space, name)
 
 
-def test_a_method_in_place_changes_its_tensor_and_nothing_else(schemas: Any) -> None:
+def test_a_method_in_place_changes_its_tensor_and_nothing_else() -> None:
     names = torch_table.INPLACE.split()
     assert {"add_", "mul_", "copy_", "fill_", "zero_", "index_put_"} <= set(names)
     assert not set(names) & {"set_", "resize_", "t_", "transpose_", "squeeze_", "random_", "normal_", "requires_grad_"}

@@ -71,7 +71,7 @@ def _of(space: str) -> frozenset[str]:
     return names(torch_table.PURE.get(space, "")) | names(torch_table.RANDOM.get(space, ""))
 
 
-# What torch's own schemas admit: see scripts/torch_schemas.py.
+# What torch's own schemas admit: see scripts/torch_schemas.
 TORCH_FUNCTIONS: Final = _of("torch")
 FUNCTIONAL: Final = _of("torch.nn.functional")
 # Legal in ``global`` only, where the seed fixes what they draw: element functions are pure.

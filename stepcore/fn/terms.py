@@ -1,7 +1,7 @@
 """Under what terms a call of torch changes nothing and draws nothing, from the table of its schemas.
 
 A term names a parameter and the one value with which a call is harmless (``inplace=False``, ``max_norm=None``,
-``training=False``). The table is derived by ``scripts/torch_schemas.py``; the checker asks it about literals, the
+``training=False``). The table is derived by ``scripts/torch_schemas``; the checker asks it about literals, the
 simulator about values, so that a function that went through a variable is judged as well.
 """
 

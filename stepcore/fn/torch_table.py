@@ -1,4 +1,4 @@
-"""What the schemas of torch admit. Written by ``scripts/torch_schemas.py``: do not edit."""
+"""What the schemas of torch admit. Written by ``scripts/torch_schemas``: do not edit."""
 
 from typing import Final
 
