@@ -1,5 +1,5 @@
 # nested sharing then consumed
-# expect: STEP205
+# expect: STEP221
 import torch
 from typing import Annotated
 import stepcore as step

@@ -1,5 +1,5 @@
 # empty nested sharing
-# expect: STEP205
+# expect: STEP221
 import torch
 from typing import Annotated
 import stepcore as step
