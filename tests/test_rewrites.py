@@ -13,6 +13,9 @@ import torch
 
 from oracle import Stream, dense
 from programs import count, generate, impl_text, task_text
+from programs.filled import FRAMES as FILLED
+from programs.filled import TRAPS as MIXED
+from programs.filled import filled_module
 from programs.folded import folded_module
 from programs.laned import MEETING, busy_task, laned_task
 from programs.online import online_module
@@ -24,6 +27,7 @@ from stepcore.conversion.to_task import python_to_task
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import time_program
 from stepcore.rewrites import REWRITES, Rewrite, RewriteSite, RewriteSubject, applied, subject_of
+from stepcore.rewrites.dynamic_tiles import DynamicTiles
 from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.interchanged import Interchange
@@ -32,6 +36,7 @@ from stepcore.rewrites.lanes import Lanes
 from stepcore.rewrites.loaded_again import LoadAgain
 from stepcore.rewrites.on_chip_copies import KeepOnChip
 from stepcore.rewrites.online_folds import OnlineFold
+from stepcore.rewrites.padded_tiles import PaddedTiles
 from stepcore.rewrites.shared_regions import ShareRegion
 from stepcore.rewrites.split_maps import SplitMap
 from stepcore.rewrites.tile_sizes import TileSizes
@@ -547,3 +552,46 @@ def test_random_branches_compute_the_same_in_one_unit() -> None:
         in_tasks += same_in_a_task(ShareRegion(), module.text, wanted) if seed % 5 == 0 else 0
     assert min(tried.values()) > 3, tried
     assert in_tasks > 5
+
+
+def test_random_tiles_that_are_filled_up_compute_the_same_as_dynamic_ones_and_back() -> None:
+    tried = dict.fromkeys((*FILLED, *MIXED, "back", "inside"), 0)
+    in_tasks = 0
+    for seed in range(count(56)):
+        module = filled_module(Random(seed))
+        old = subject(module.text)
+        (place,) = DynamicTiles().places(old)
+        tried[module.refused or module.frame] += 1
+        if module.refused:
+            assert not isinstance(place, RewriteSite), module.text
+            assert place.sentence
+            continue
+        assert isinstance(place, RewriteSite), (place.sentence, module.text)
+        new = applied(old, place)
+        assert new is not None, module.text
+        assert not [node for node in new.graph.nodes if node.op_name == "Reshape"]
+        kept = [line for line in ndiff(module.text.splitlines(), new.text.splitlines()) if line.startswith("  ")]
+        assert len(kept) >= len(module.text.splitlines()) - 12, new.text
+        wanted = oracle_values(module.text)
+        assert_same_values([dense(stream) for stream in oracle_values(new.text)], wanted)
+        assert not list(PaddedTiles().sites(new)), "seven rows are fewer than a tile has"
+        longer = new.text.replace("{M: 7}", "{M: 19}")
+        text = _inline(longer) if seed % 2 else longer
+        wanted = oracle_values(module.text.replace("{M: 7}", "{M: 19}"))
+        for back in PaddedTiles().sites(subject(text)):
+            again = applied(subject(text), back)
+            assert again is not None, text
+            assert_same_values([dense(stream) for stream in oracle_values(again.text)], wanted)
+            tried["inside" if text != longer else "back"] += 1
+        in_tasks += same_in_a_task(PaddedTiles(), longer, wanted) if seed % 6 == 0 else 0
+    assert min(tried.values()) > 2, tried
+    assert in_tasks > 2
+
+
+def _inline(text: str) -> str:
+    """Write what is done to tiles that only one function works on as one expression."""
+    first = "step.Map(fn=alone).apply(step.Retile(axis=0).apply(step.Promote(b=1).apply(rows)))"
+    line = f"tile = {first}\n"
+    if "t0, t1" in text or line not in text:
+        return text
+    return text.replace(line, "pass\n").replace(".apply(tile)", f".apply({first})")

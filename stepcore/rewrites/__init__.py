@@ -11,6 +11,7 @@ from typing import Final
 from stepcore.rewrites.bandwidths import Bandwidths
 from stepcore.rewrites.base import Rewrite
 from stepcore.rewrites.depths import Depths
+from stepcore.rewrites.dynamic_tiles import DynamicTiles
 from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.input_fifos import InputFifos
@@ -21,6 +22,7 @@ from stepcore.rewrites.loaded_again import LoadAgain
 from stepcore.rewrites.moved_maps import MoveMap
 from stepcore.rewrites.on_chip_copies import KeepOnChip
 from stepcore.rewrites.online_folds import OnlineFold
+from stepcore.rewrites.padded_tiles import PaddedTiles
 from stepcore.rewrites.shared_regions import ShareRegion
 from stepcore.rewrites.split_maps import SplitMap
 from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject, applied, rewritten, subject_of
@@ -28,7 +30,8 @@ from stepcore.rewrites.tile_sizes import TileSizes
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
     TileSizes(), KeepOnChip(), LoadAgain(), Interchange(), MoveMap(), FuseMaps(), SplitMap(), JoinFolds(), OnlineFold(),
-    SplitFold(), Bandwidths(), ShareRegion(), Lanes(), LaneCounts(), InputFifos(), Depths(),
+    SplitFold(), Bandwidths(), DynamicTiles(), PaddedTiles(), ShareRegion(), Lanes(), LaneCounts(), InputFifos(),
+    Depths(),
 )  # fmt: skip
 
 __all__ = ["HOW", "REWRITES", "Rewrite", "RewriteSite", "RewriteSubject", "applied", "rewritten", "subject_of"]

@@ -73,6 +73,31 @@ def bound_lines(subject: RewriteSubject, value: Span) -> BoundLines | None:
     return None
 
 
+class UnpackedOne(Record):
+    """Where a list of one is taken apart: the statement or expression, and the name that a statement binds."""
+
+    place: Span
+    name: str
+
+
+def unpacked_one(subject: RewriteSubject, value: Span) -> UnpackedOne | None:
+    """Return how the one item of the list at ``value`` is taken: ``[name] = ...``, ``(name,) = ...`` or ``...[0]``."""
+    code, tree = subject.code, subject.tree
+    if code is None or tree is None:
+        return None
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.List(elts=[ast.Name(id=name)]) | ast.Tuple(elts=[ast.Name(id=name)])]):
+                held: ast.expr = node.value
+            case ast.Subscript(value=held, slice=ast.Constant(value=0)):
+                name = ""
+            case _:
+                continue
+        if code.span_to_outer(inner_span(code, held)) == value:
+            return UnpackedOne(code.span_to_outer(inner_span(code, node)), name)
+    return None
+
+
 def _targets(target: ast.expr) -> list[ast.expr]:
     return target.elts if isinstance(target, ast.Tuple) else [target]
 
