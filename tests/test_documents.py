@@ -113,8 +113,8 @@ def entries() -> dict[Path, str]:
 
 
 def is_there(folder: Path, name: str) -> bool:
-    """Whether a module lies in a folder, or beside it, or is named from the root on."""
-    return any(folder.rglob(name)) or (folder.parent / name).exists() or (ROOT / name).exists()
+    """Whether a module lies in a folder, or is named from one around it on."""
+    return any(folder.rglob(name)) or any((place / name).exists() for place in folder.parents)
 
 
 def test_the_map_has_each_package_and_names_modules_that_exist() -> None:
