@@ -2,7 +2,7 @@
 
 What is saved in the default folder becomes the page of figures (:mod:`benchmarks.page`). ``all`` leaves out ``search``,
 ``functions``, ``process``, ``sizes``, ``networks``, ``generation2``, ``optimize``, ``optimize-memory``,
-``schedules`` and ``spread``, which take long.
+``schedules``, ``blocks`` and ``spread``, which take long.
 ``--part noise`` runs a part of the search, for example, ``--part generation2`` one of the editor, ``--folder FOLDER``
 the networks or the sizes of another folder.
 """
@@ -53,6 +53,7 @@ LONG: Final = {
     "optimize": MeasuredSuite("optimize"),
     "optimize-memory": MeasuredSuite("optimize_memory"),
     "schedules": MeasuredSuite("schedules"),
+    "blocks": MeasuredSuite("blocks"),
     "spread": MeasuredSuite("spread"),
 }
 

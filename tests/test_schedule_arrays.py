@@ -16,6 +16,7 @@ from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.ranking import Ranking, TimedPoint
 from stepagents.schedules.search import ScheduleOptions, last_points, schedules, written_point
+from stepcore.cycles.timed import time_program
 from stepcore.sim.functional import Session
 from stepcore.timing.hardware import PRESETS
 from stepcore.types import Scalar
@@ -67,6 +68,10 @@ def picked(ids, x):  # stepsmith: ids[B, M] int64, x[N]
     return x[ids] * 2
 
 
+def at_the_best(x, table):  # stepsmith: x[M, N], table[N, K]
+    return table[x.argmax(-1)] * 0.5
+
+
 def largest_in_windows(x):  # stepsmith: x[B, K, 2*M, 2*N]
     return F.max_pool2d(x, 3, stride=2, padding=1) + 1
 
@@ -115,8 +120,8 @@ def sorted_rows(x):  # stepsmith: x[M, N]
 """
 FAMILIES = (
     "grouped_queries", "tiled_heads", "swapped_heads", "joined_heads", "grouped_channels", "normed_batch",
-    "normed_layers", "looked_up", "summed_rows", "picked", "largest_in_windows", "mean_in_windows", "transposed",
-    "transposed_planes", "convolved_and_pooled", "best", "gate", "mixed", "of_one",
+    "normed_layers", "looked_up", "summed_rows", "picked", "at_the_best", "largest_in_windows",
+    "mean_in_windows", "transposed", "transposed_planes", "convolved_and_pooled", "best", "gate", "mixed", "of_one",
 )  # fmt: skip
 PAPER = PRESETS["paper"]
 
@@ -150,7 +155,7 @@ def test_random_sizes_of_each_family_are_right(source: Path, name: str) -> None:
     sizes = {symbol: random.choice([4, 6, 8, 12]) for symbol in "MKN"} | {"B": random.choice([2, 3, 4])}
     target, function = traced(source, name, sizes)
     found = schedules(function, ScheduleOptions(PAPER, wanted=3)).programs
-    assert found and found[0].schedule.startswith("arrays")
+    assert found and found[0].schedule.startswith(("arrays", "tables"))
     file = delivered(function, target, found[0], source.parent, ".step.py")
     assert not file.fault and file.is_whole
     for program in found:
@@ -174,6 +179,39 @@ def test_random_points_of_the_space_are_right(source: Path, name: str) -> None:
         if tried == 6:
             break
     assert tried
+
+
+@pytest.mark.parametrize("name", ["looked_up", "summed_rows", "picked", "at_the_best"])
+def test_tables_on_chip_are_right(source: Path, name: str) -> None:
+    random = Random(f"tables of {name}")
+    sizes = {symbol: random.choice([8, 12, 16]) for symbol in "MKN"} | {"B": 8}
+    _, function = traced(source, name, sizes)
+    points = [point for point in last_points(function) if point.form == "tables"]
+    assert name == "picked" or any(len(point.blocks) > 1 for point in points)
+    tried = 0
+    for point in sorted(points, key=lambda each: (-len(each.blocks), random.random())):
+        try:
+            program = written_point(function, ScheduleOptions(PAPER), point)
+        except NoSchedule:
+            continue
+        assert "RandomOffChipLoad" not in program.impl
+        is_right(program)
+        tried += 1
+        if tried == 8:
+            break
+    assert tried
+
+
+def test_a_table_that_is_read_often_is_kept_on_chip(source: Path) -> None:
+    target, function = traced(source, "summed_rows", {"B": 64, "M": 64, "N": 64, "K": 64})
+    program, *_ = schedules(function, ScheduleOptions(PAPER)).programs
+    assert program.schedule.startswith("tables")
+    points = [point for point in last_points(function) if point.form == "arrays" and not point.blocks]
+    rows = [point for point in points if {lane.label for lane in point.lanes} == {"d0"}]
+    others = [written_point(function, ScheduleOptions(PAPER), point) for point in rows]
+    assert others and all(time_program(each.checked, PAPER).off_chip_bytes > 16 * 4 * 64 * 64 for each in others)
+    assert time_program(program.checked, PAPER).off_chip_bytes < 8 * 4 * 64 * 64
+    assert not delivered(function, target, program, source.parent, ".step.py").fault
 
 
 def test_a_program_that_is_refused_is_left_out(source: Path) -> None:

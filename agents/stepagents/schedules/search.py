@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
-from stepagents.schedules.arrays.form import ArraysForm
+from stepagents.schedules.arrays.form import ArraysForm, TablesForm
 from stepagents.schedules.chains import ChainForm
 from stepagents.schedules.convolution import WindowsForm
 from stepagents.schedules.costs import CAPACITY
@@ -38,7 +38,7 @@ _EXACT: Final = 2
 _NO_TILES: Final = "no tiles fit the function's sizes"
 _TRIED: Final[tuple[ScheduleForm, ...]] = (  # in this order
     TotalsForm(), ScanForm(), WindowsForm(), ProductForm(), ChainForm(), GatheredForm(), CutForm(), RowsForm(),
-    ArraysForm(),
+    ArraysForm(), TablesForm(),
 )  # fmt: skip
 FORMS: Final = {form.name: form for form in _TRIED}
 _LOCALS: Final = frozenset(

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from stepagents.lower.functions import fresh_name
-from stepagents.schedules.arrays.parts import ArrayPart, block_dims, is_whole
+from stepagents.schedules.arrays.parts import VIEWS, ArrayPart, block_dims, is_whole, viewed, whole
 from stepagents.schedules.bodies import ATOM, returning
 from stepagents.schedules.indices import Index, aligned
 from stepagents.schedules.parts import NoSchedule, shape_of
@@ -27,11 +27,17 @@ class ArrayBody:
     """The body of an element function that computes blocks; ``handlers`` say how, by the names of operations.
 
     ``inputs`` are the parts that it reads, in the order of the input tuple: tensors of the user's, and rows that are
-    looked up in one. ``flops`` is about what one call computes, ``matrices`` are inputs that are read as matrices.
+    looked up in one, unless it ``keeps_tables`` and looks rows up itself, at the places of ``bounded`` tensors, which
+    name the last row that there is. ``flops`` is about what one call computes, ``matrices`` are inputs that are read as
+    matrices.
     """
 
-    def __init__(self, bound: Mapping[str, int], handlers: Mapping[str, Handler]) -> None:
+    def __init__(
+        self, bound: Mapping[str, int], handlers: Mapping[str, Handler], *, keeps_tables: bool = False
+    ) -> None:
         self.bound = bound
+        self.bounded: dict[str, Dim] = {}
+        self._keeps_tables = keeps_tables
         self.inputs: list[ArrayPart] = []
         self.lines: list[str] = []
         self.flops = 0
@@ -49,7 +55,9 @@ class ArrayBody:
             LoopSplit: a view needs a loop as two.
         """
         if part not in self._known:
-            if part.node.op == "placeholder" or is_lookup(part.node):
+            if is_lookup(part.node) and self._keeps_tables:
+                text = self._looked_up(part)
+            elif part.node.op == "placeholder" or is_lookup(part.node):
                 text = self._reading(part)
             else:
                 text = self._computed(part)
@@ -66,6 +74,19 @@ class ArrayBody:
         if handler is None:
             raise NoSchedule(f"{name} has no form over blocks yet", part.node)
         return handler(self, part)
+
+    def _looked_up(self, part: ArrayPart) -> str:
+        """Return the text of rows of a table that the body has, at places that it has."""
+        table, places = lookup_of(part.node)
+        rows, *_ = shape_of(table)
+        rank = len(shape_of(places))
+        named = ArrayPart(places, part.at[:rank])
+        while opname(named.node) in VIEWS - {"expand"}:
+            named = viewed(named, self.bound)
+        if named.node.op == "placeholder":
+            self.bounded[named.node.name] = rows - 1
+        text = self.of(ArrayPart(table, (whole(rows), *part.at[rank:])))
+        return f"{text}[{self.of(ArrayPart(places, part.at[:rank]))}]"
 
     def _reading(self, part: ArrayPart) -> str:
         if part.node in self.matrices:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product as every
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from stepagents.schedules.arrays.body import ArrayBody
+from stepagents.schedules.arrays.body import ArrayBody, is_lookup
 from stepagents.schedules.arrays.loops import BlockLoop, shared_loops
 from stepagents.schedules.arrays.memory import ArrayWriter
 from stepagents.schedules.arrays.ops import HANDLERS
@@ -40,6 +40,7 @@ class ArraysForm(ScheduleForm):
 
     name = "arrays"
     last = True
+    keeps_tables: ClassVar[bool] = False  # that rows are looked up in, on chip
 
     def takes(self, function: SizedFunction) -> bool:
         """Whether its result has dimensions."""
@@ -51,9 +52,8 @@ class ArraysForm(ScheduleForm):
         Raises:
             NoSchedule: the whole function has no text over blocks.
         """
-        node, rank = function.node, len(function.dims)
-        _computed(node, {}, function.bound)
-        cut = [label for label in _labels(rank) if _is_apart(function, label)]
+        self._computed(function.node, {}, function.bound)
+        cut = [label for label in _labels(len(function.dims)) if self._is_apart(function, label)]
         for count in range(len(cut) + 1):
             for chosen in _choices(cut, count):
                 for blocks in self._blocks(function, chosen):
@@ -79,6 +79,33 @@ class ArraysForm(ScheduleForm):
                 lanes = tuple(ProgramLane(label, count) for label, count in zip(chosen, each, strict=True))
                 yield Schedule(self.name, blocks, lanes)
 
+    def _computed(
+        self, node: Node, cuts: Mapping[str, Index], bound: Mapping[str, int]
+    ) -> tuple[ArrayPart, ArrayBody, str]:
+        """Return the part of the result with such indices, the body that computes it, and its text.
+
+        Raises:
+            NoSchedule: the operations do not keep blocks apart.
+            LoopSplit: a view needs a loop as two.
+        """
+        dims = shape_of(node)
+        part = ArrayPart(node, tuple(cuts.get(f"{LOOP}{place}", whole(size)) for place, size in enumerate(dims)))
+        body = ArrayBody(bound, HANDLERS, keeps_tables=self.keeps_tables)
+        return part, body, body.of(part)
+
+    def _is_apart(self, function: SizedFunction, label: str) -> bool:
+        """Whether the operations keep places of a dimension apart."""
+        size = function.dims[_place(label)]
+        if function.size(size) == 1:
+            return False
+        try:
+            self._computed(function.node, {label: _cut(function.node, label, None)}, function.bound)
+        except NoSchedule:
+            return False
+        except LoopSplit:
+            return True
+        return True
+
     def labels(self, function: SizedFunction, _sizes: Mapping[str, Dim]) -> Labels:
         """Return no labels: blocks have indices."""
         return (WHOLE,) * len(function.dims)
@@ -99,7 +126,7 @@ class ArraysForm(ScheduleForm):
         cuts = {lane.label: _cut(node, lane.label, blocks.get(lane.label)) for lane in lanes}
         for _ in range(_DEEPEST):
             try:
-                part, body, value = _computed(node, cuts, writer.blocks.bound)
+                part, body, value = self._computed(node, cuts, writer.blocks.bound)
             except LoopSplit as split:
                 cuts = {label: _split(index, split) for label, index in cuts.items()}
             else:
@@ -108,6 +135,25 @@ class ArraysForm(ScheduleForm):
             raise NoSchedule("views split a dimension that is cut more often than there are forms for", node)
         loops = _loops(writer, cuts, lanes, node)
         ArrayWriter(writer, part, loops, plan.memory).write(body, value)
+
+
+class TablesForm(ArraysForm):
+    """The same, with the tables on chip that rows are looked up in: each lane has those columns that it needs."""
+
+    name = "tables"
+    keeps_tables = True
+
+    def takes(self, function: SizedFunction) -> bool:
+        """Whether rows are looked up."""
+        return super().takes(function) and any(map(is_lookup, function.behind))
+
+    def _blocks(self, function: SizedFunction, chosen: Labels) -> Iterator[dict[str, int]]:
+        """Yield several dimensions in blocks, too: lanes share the places, and each has few columns of a table."""
+        yield from super()._blocks(function, chosen)
+        sizes = [function.size(function.dims[_place(label)]) for label in chosen]
+        for counts in every(*(divisors(size, 2, min(MOST_LANES, size - 1)) for size in sizes)):
+            if len(chosen) > 1 and LEAST_LANES <= prod(counts) <= MOST_LANES:
+                yield {label: size // own for label, size, own in zip(chosen, sizes, counts, strict=True)}
 
 
 def _labels(rank: int) -> list[str]:
@@ -150,33 +196,6 @@ def _split(index: Index, split: LoopSplit) -> Index:
     for atom in index:
         found += pieces(atom, split.outer) if atom.name == split.name else [atom]
     return tuple(found)
-
-
-def _computed(node: Node, cuts: Mapping[str, Index], bound: Mapping[str, int]) -> tuple[ArrayPart, ArrayBody, str]:
-    """Return the part of the result with such indices, the body that computes it, and its text.
-
-    Raises:
-        NoSchedule: the operations do not keep blocks apart.
-        LoopSplit: a view needs a loop as two.
-    """
-    dims = shape_of(node)
-    part = ArrayPart(node, tuple(cuts.get(f"{LOOP}{place}", whole(size)) for place, size in enumerate(dims)))
-    body = ArrayBody(bound, HANDLERS)
-    return part, body, body.of(part)
-
-
-def _is_apart(function: SizedFunction, label: str) -> bool:
-    """Whether the operations keep places of a dimension apart."""
-    size = function.dims[_place(label)]
-    if function.size(size) == 1:
-        return False
-    try:
-        _computed(function.node, {label: _cut(function.node, label, None)}, function.bound)
-    except NoSchedule:
-        return False
-    except LoopSplit:
-        return True
-    return True
 
 
 def _loops(writer: Writer, cuts: Mapping[str, Index], lanes: Lanes, node: Node) -> list[BlockLoop]:

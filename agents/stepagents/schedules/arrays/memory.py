@@ -56,6 +56,7 @@ class ArrayWriter:
             kernel = ", ".join(str(size) for size in shape_of(node)[2:])
             dims = shape_of(node)
             writer.views[node.name] = MemoryView((dims[0], product(dims[1:])), f".unflatten(1, (-1, {kernel}))")
+        writer.bounded.update(body.bounded)
         streams: list[Family] = []
         types: list[Tile] = []
         for part in body.inputs:
