@@ -33,7 +33,7 @@ from stepserver.documents import Module
 from stepserver.offering import TITLE, hindrance_in
 from stepserver.settings import limits_of
 from stepserver.simulation import Around
-from stepserver.timing import TimingStatus
+from stepserver.timing.status import TimingStatus
 
 if TYPE_CHECKING:
     from stepcore.ide.analysis import Analysis

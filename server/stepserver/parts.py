@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stepserver.simulation import Around, Simulation
     from stepserver.simulators import Simulators
     from stepserver.timers import Timers
-    from stepserver.timing import TimingStatus
+    from stepserver.timing.status import TimingStatus
     from stepserver.watch import FileWatch
     from stepserver.writing import Writing
 
@@ -123,7 +123,7 @@ class Parts:
     @cached_property
     def timing(self) -> TimingStatus:
         """How fast each program is."""
-        from stepserver.timing import TimingStatus
+        from stepserver.timing.status import TimingStatus
 
         return TimingStatus(self._around, self.timers, self.loop, self.watch.follow)
 

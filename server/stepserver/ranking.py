@@ -13,7 +13,7 @@ from stepcore.ide.implement import impl_edit
 from stepcore.jobdata.choices import SUFFIXES
 from stepcore.jobdata.writing import FunctionRequest, ProposeRequest, Solution
 from stepserver.documents import Module
-from stepserver.timing import TimingStatus
+from stepserver.timing.status import TimingStatus
 
 _SECONDS: Final = 20.0  # for all programs of an order; without an answer by then they stay as they came
 

@@ -38,7 +38,7 @@ from stepserver.writing import Work
 
 if TYPE_CHECKING:
     from stepcore.text.span import SourceFile
-    from stepserver.timing import ChipInForce
+    from stepserver.timing.runs import ChipInForce
 
 TITLE: Final = "Synthesize STeP Program"
 _SECONDS: Final = 120.0  # for one function, the import of PyTorch included, before anybody else is asked

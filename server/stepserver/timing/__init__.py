@@ -1,0 +1,1 @@
+"""How fast each program is: the chip it is timed on, what is known, what is asked, and the one status model."""
