@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from stepcore.findings import budget
 from stepcore.findings.budget import Budget, OutOfBudget
 from stepcore.findings.diagnostics import LISTED, Diagnostic, listed
 from stepcore.findings.near import LONGEST, nearest
+from stepcore.fn import allow
 from stepcore.fn.check import check_block
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.frontend.python import read_module
@@ -260,6 +261,9 @@ GROWING: dict[str, Callable[[int], str]] = {
     "unknown names": lambda n: HEAD + program(many(n, "name_{i:04d} = unknwn_{i:04d}\n") + "return E0"),
     "unknown operators": lambda n: HEAD + program(many(n, "a{i} = step.Mapp{i}(fn=f).apply(E0)\n") + "return E0"),
     "unknown parameters": lambda n: HEAD + program(many(n, "a{i} = step.Map(fnn{i}=f).apply(E0)\n") + "return E0"),
+    "unknown parameters of one call": lambda n: (
+        HEAD + program("x = step.Zip(" + many(n, "a{i}=1, ") + ").apply((E0, E1))\nreturn x")
+    ),
     "unknown names of functions": lambda n: HEAD + function(many(n, "a{i} = unknwn_{i:04d}\n") + "return [input[0]]"),
     "unknown methods": lambda n: HEAD + function(many(n, "a{i} = input[0].unknwn{i}()\n") + "return [input[0]]"),
     "functions": lambda n: HEAD + "".join(function(f"return [input[0] + unknwn{i}]", f"g{i}") for i in range(n)),
@@ -293,6 +297,38 @@ def test_suggestions_are_made_until_enough_names_were_compared() -> None:
     suggested = [item.fix is not None for item in found]
     assert suggested[0] and not suggested[-1]
     assert suggested == sorted(suggested, reverse=True)
+
+
+def test_names_of_functions_are_not_looked_through_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = 0
+
+    def counting(names: Iterable[str]) -> Iterator[str]:
+        nonlocal passed
+        for name in names:
+            passed += 1
+            yield name
+
+    monkeypatch.setattr(allow, "nearest", lambda word, known, **how: nearest(word, counting(known), **how))
+    text = HEAD + function(many(3000, "a{i} = unknown_{i:04d}\n") + "return [input[0]]")
+    found = [item for item in check_text(text, "file.py").diagnostics if item.code == "STEP303"]
+    assert len(found) == 3000
+    assert passed < 70 * budget.LOOKS  # each with each would be 9,000,000, and grow with the square
+
+
+def test_a_task_holds_no_more_values_than_can_be_read_at_once() -> None:
+    for more in ("q: [" + "1," * 150_000 + "]\n", "".join(f"q{i}: [{'1,' * 5000}]\n" for i in range(30))):
+        found = check_text(more + TASK, "file.step.yaml").diagnostics
+        assert [item.code for item in found] == ["STEP903"]
+        assert "more than 100,000 values" in found[0].message
+        assert 0 < found[0].span.start < len(more)
+
+
+def test_lists_of_names_in_a_message_are_short() -> None:
+    ports = "".join(f"- {{name: S{i}, dtype: fp32, dims: [M], data_transform: ['1']}}\n" for i in range(2000))
+    text = TASK.replace("outputs:\n", f"outputs:\n{ports}")
+    found = [item for item in check_text(text, "file.step.yaml").diagnostics if item.code == "STEP213"]
+    assert found
+    assert len(found[0].message) < 400
 
 
 def test_long_names_are_not_compared() -> None:

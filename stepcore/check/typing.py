@@ -26,6 +26,7 @@ from stepcore.types import Shape, StreamType, element_sizes, same_element, same_
 # What typing one operator costs; a message of a mismatch may show whole types.
 _NODE_STEPS: Final = 8
 MAX_MESSAGE: Final = 4000
+_MAX_NAMES: Final = 200  # characters of a list of names
 _HEAD: Final = len("  expected ")  # and of "  found    "
 
 
@@ -113,7 +114,7 @@ def _check_outputs(
             spans = graph.return_spans
             where = spans[0].cover(spans[-1]) if spans else spec.span
             declared = "one is" if len(outputs) == 1 else f"{len(outputs) or 'none'} {'are' if outputs else 'is'}"
-            names = ", ".join(output.name for output in outputs if output.name)
+            names = clipped(", ".join(output.name for output in outputs if output.name), _MAX_NAMES)
             given = _streams(len(spans)) if spans else "no stream"
             text = f"the program returns {given}, but {declared} declared"
             yield Diagnostic("STEP213", where, f"{text}: {names}" if names else text)

@@ -7,6 +7,7 @@ What stands in no table here does not exist for a body. Those of torch follow fr
 from __future__ import annotations
 
 from collections.abc import Set
+from itertools import chain
 from typing import Final
 
 from stepcore.findings.near import nearest
@@ -155,7 +156,7 @@ def why_not(space: str, name: str) -> str:
     return f"{shown} gives complex numbers; {placement.COMPLEX}"
 
 
-def suggestion(name: str, known: Set[str]) -> str:
+def suggestion(name: str, *known: Set[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, or an empty text."""
-    near = nearest(name, sorted(known), cutoff=0.75)
+    near = nearest(name, chain.from_iterable(known), cutoff=0.75)
     return f"; did you mean '{near[0]}'?" if near else ""

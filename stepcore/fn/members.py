@@ -38,11 +38,11 @@ def unknown_attribute(name: str, known: Set[str]) -> str:
 
 
 def _near(name: str, known: Set[str]) -> str:
-    near = nearest(name, sorted(known), cutoff=0.8)
+    near = nearest(name, known, cutoff=0.8)
     return f"; did you mean .{near[0]}?" if near else ""
 
 
-def unknown_name(name: str, known: Set[str]) -> str:
+def unknown_name(name: str, *known: Set[str]) -> str:
     """Return why a name is not known in a body, with the way out (STEP303)."""
     text = f"unknown name {name!r}"
     for space in ("torch", "torch.nn.functional", "torch.nn"):
@@ -51,7 +51,7 @@ def unknown_name(name: str, known: Set[str]) -> str:
     library = _LIBRARIES.get(name)
     if library:
         return f"{text}; {library}"
-    return text + (allow.suggestion(name, known) or "; assign it before, or bind it in global")
+    return text + (allow.suggestion(name, *known) or "; assign it before, or bind it in global")
 
 
 def no_value_yet(name: str) -> str:
@@ -100,7 +100,7 @@ def member_problem(module: str, path: tuple[str, ...], random: bool) -> str | No
             reason = allow.why_not(space, name)
             if reason:
                 return reason
-            hint = allow.suggestion(name, functions | constants | modules) or OTHERWISE
+            hint = allow.suggestion(name, functions, constants, modules) or OTHERWISE
             return f"{'.'.join(path[: position + 1])} is not part of the function language{hint}"
         space = f"{space}.{name}"
         if space == "torch.ops.aten":

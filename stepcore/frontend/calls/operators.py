@@ -37,6 +37,7 @@ def make_operator(el: Elaboration, ref: OperatorRef, node: ast.Call) -> Value:
             _argument(el, argument)
         return OperatorValue(ref, None, values, spans, el.span(node.func))
     usable, calling = not node.args, ref.cls.calling
+    given = {item.arg or "" for item in node.keywords}
     if node.args:
         _without_name(el, ref.name, calling, node)
     for keyword in node.keywords:
@@ -48,8 +49,7 @@ def make_operator(el: Elaboration, ref: OperatorRef, node: ast.Call) -> Value:
         param = calling.by_name.get(keyword.arg)
         if param is None:
             usable = False
-            known = [item.arg or "" for item in node.keywords]
-            el.unknown_keyword(keyword, miscalls.unknown_parameter(ref.name, calling, keyword.arg, known))
+            el.unknown_keyword(keyword, miscalls.unknown_parameter(ref.name, calling, keyword.arg, given))
             continue
         converted = _convert(el, ref.name, calling, param, keyword.value, value)
         spans[keyword.arg] = el.span(keyword.value)

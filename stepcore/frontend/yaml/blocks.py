@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from stepcore.frontend.yaml.nodes import ListNode, MapNode, Node, ScalarNode
+from stepcore.frontend.yaml.nodes import MAX_NODES, ListNode, MapNode, Node, ScalarNode
 from stepcore.text.span import Span
 
 _MAX_DEPTH: Final = 20  # of collections in each other
@@ -53,6 +53,7 @@ class _Block:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = self.column = 0
+        self.left = MAX_NODES  # values in brackets and braces: of all others a line has one
         self._to_token(0)
 
     def _to_token(self, line: int) -> None:
@@ -162,6 +163,9 @@ class _Block:
 
     def _flow(self, at: int, depth: int) -> tuple[Node, int]:
         """Read a value within brackets or braces, or such a collection: return it, and where it ends."""
+        self.left -= 1
+        if self.left < 0:
+            raise _LeftToParserError
         first = self.text[at : at + 1]
         if first == "[":
             return self._flow_list(at, self._deeper(depth))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.frontend.yaml.blocks import read_block
 from stepcore.frontend.yaml.nodes import (
+    MAX_NODES,
     ComposeError,
     Document,
     ListNode,
@@ -22,7 +23,7 @@ from stepcore.frontend.yaml.nodes import (
     MapNode,
     Node,
     ScalarNode,
-    TooManyAliases,
+    TooMuch,
 )
 from stepcore.text.span import Span
 
@@ -59,13 +60,28 @@ def _from_blocks(text: str) -> Document | None:
     pairs: list[tuple[Node, Node]] = []
     weight, first = 1, starts[0]
     for start, end in pairwise((0, *starts[1:], len(text))):  # what stands before the first key belongs to it
-        block = (_remembered if end - start <= _MAX_REMEMBERED else _independent)(text[start:end])
+        try:
+            block = (_remembered if end - start <= _MAX_REMEMBERED else _independent)(text[start:end])
+        except TooMuch as error:
+            return _unread(error, start)
         if block is None:
             return None
         weight += block.weight - 1
+        if weight > MAX_NODES:
+            return _unread(_too_many(Span(block.span.start, block.span.start + 1)), start)
         first = min(first, start + block.span.start)
         pairs += [(_moved(key, start), _moved(value, start)) for key, value in block.pairs]
     return Document(MapNode(pairs, Span(first, len(text)), flow=False, weight=weight))
+
+
+def _too_many(span: Span) -> TooMuch:
+    return TooMuch(span, f"this file holds more than {MAX_NODES:,} values, and is not read; split it")
+
+
+def _unread(error: TooMuch, start: int) -> Document:
+    """Return the document of a text of which nothing is read; ``error`` counts from ``start``."""
+    first, last = error.span
+    return Document(problems=[Diagnostic("STEP903", Span(first + start, last + start), error.message)])
 
 
 def _top_keys(text: str) -> list[int]:
@@ -91,10 +107,16 @@ def _independent(text: str) -> MapNode | None:
 
 
 def _parsed(text: str) -> MapNode | None:
-    """Compose one block of any form by the parser."""
+    """Compose one block of any form by the parser.
+
+    Raises:
+        TooMuch: it holds too many values.
+    """
     composing = _Composing(text)
     try:
         node = composing.piece(0, len(text))
+    except TooMuch:
+        raise  # to read the whole text would end here, too
     except ComposeError:
         return None
     return node if isinstance(node, MapNode) and composing.is_untied else None
@@ -123,18 +145,19 @@ class _Composing:
         self._open: set[str] = set()  # anchors of what is being composed: it must not hold itself
         self._lost: set[str] = set()  # anchors of what could not be composed
         self._expanded = 0
+        self._nodes = 0
         self._document = Document()
 
     def run(self) -> Document:
         document = self._document
         try:
             document.root = self.piece(0, len(self._text))
-        except TooManyAliases as error:
+        except TooMuch as error:
             self._report(error)
         except ComposeError as error:
             try:
                 self._recover(error)
-            except TooManyAliases as bomb:
+            except TooMuch as bomb:
                 self._report(bomb)
         return document
 
@@ -163,7 +186,7 @@ class _Composing:
         try:
             node = self.piece(start, end)
             return node.pairs if isinstance(node, MapNode) else []
-        except TooManyAliases:
+        except TooMuch:
             raise
         except ComposeError as error:
             if not error.follows:
@@ -185,7 +208,7 @@ class _Composing:
     def _item(self, start: int, end: int) -> Node | None:
         try:
             node = self.piece(start, end)
-        except TooManyAliases:
+        except TooMuch:
             raise
         except ComposeError:
             return None  # the block's own error was reported, and this is where it comes from
@@ -221,6 +244,9 @@ class _Composing:
             raise ComposeError(events.span, f"nested deeper than {MAX_NESTING}: this is no task file")
         if events.is_alias:
             return self._alias(events)
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise _too_many(events.span)
         anchor = events.anchor
         if anchor is not None:
             self._open.add(anchor)
@@ -262,7 +288,7 @@ class _Composing:
         self._expanded += node.weight
         if self._expanded > MAX_EXPANDED:
             text = f"the aliases of this file stand for more than {MAX_EXPANDED:,} values; write the content out"
-            raise TooManyAliases(span, text)
+            raise TooMuch(span, text)
         return node
 
     def _lost_before(self, name: str, span: Span) -> bool:

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.text.span import Span
 
+MAX_NODES: Final = 100_000  # values of a file; a published task has 100, and the parser takes 10 us for one
 _PARENTHESIS: Final = re.compile(r"[()\r\n]")
 QUOTE_TYPES: Final = (
     'inside { } and [ ] a type with a comma needs quotes, because YAML splits it there: "Buffer(fp32, [K])"'
@@ -85,8 +86,8 @@ class LostAnchor(ComposeError):
     follows = True
 
 
-class TooManyAliases(ComposeError):
-    """The aliases stand for so much that the file is not read at all."""
+class TooMuch(ComposeError):
+    """The file holds so much, or its aliases stand for so much, that it is not read at all."""
 
 
 def closing_parenthesis(text: str, start: int) -> int | None:

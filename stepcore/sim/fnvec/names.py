@@ -72,7 +72,7 @@ def namespace_member(space: Namespace, name: str) -> Any:
         reason = allow.why_not(space.path, name)
         if reason:
             raise EvaluationRefused(reason, "STEP304")
-        hint = allow.suggestion(name, functions | constants | modules)
+        hint = allow.suggestion(name, functions, constants, modules)
         raise EvaluationRefused(f"{space.path}.{name} is not part of the function language{hint}", "STEP304")
     return value
 
