@@ -23,7 +23,7 @@ def rows(
 ) -> Annotated[step.Stream, step.Buffer(step.f32, [K]), (N,)]:
     E1 = [step.Bufferize(a=1).apply(x) for x in (E0, E0)]
     for i, f in enumerate([add]):
-        if M > 3 and i == 0:
+        if E0.ctx[M] > 3 and i == 0:
             E2 = step.Accum(fn=f, b=1).apply(E1[0])
         else:
             E2 = step.Accum(fn=add, b=1).apply(E1[0])

@@ -38,7 +38,7 @@ WRONG = {
     "expression": f"return {SUM.format(1)} if M_value == 5 else E0",
     "argument": f"return {SUM.format('1 if M_value == 5 else 0')}",
     "argument of a sum": f"return {SUM.format('2 - (1 if M_value == 5 else 0)')}",
-    "symbol": f"return {SUM.format('1 if M == 5 else 2')}",
+    "of an input": f"return {SUM.format('1 if E0.ctx[M] == 5 else 2')}",
     "table": f"return {SUM.format('2 if ctx[M] % 5 else 1')}",
     "length": f"return {SUM.format('1 if len(range(M_value)) == 5 else 0')}",
     "length of a list": f"return {SUM.format('len([0] * M_value) - 4')}",
@@ -124,7 +124,12 @@ def p(E0: Annotated[step.Stream, step.f32, (K, N)]) -> Annotated[step.Stream, st
 
 @pytest.mark.parametrize(
     "number",
-    ["1 if M == 5 else 2", "[1, 2][min(M - 5, 1)]", "1 if N - M == 2 else 2", "[1, 1, 1, 2][N - 5]"],
+    [
+        "1 if E0.ctx[M] == 5 else 2",
+        "[1, 2][min(E0.ctx[M] - 5, 1)]",
+        "1 if E0.ctx[N] - E0.ctx[M] == 2 else 2",
+        "[1, 1, 1, 2][E0.ctx[N] - 5]",
+    ],
 )
 def test_python_files_too(number: str) -> None:
     assert [item.code for item in check_text(PYTHON.format(1), "a.py").diagnostics] == []

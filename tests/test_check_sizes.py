@@ -59,7 +59,7 @@ BOTH_ARMS = {
     "before and in the arm": f"A = step.Map(fn=f).apply(E0)\nif M_value != 5:\n    return {ONCE}\nreturn "
     + ZIP.format("A", "E1"),
     "derived": f"n = 2 * M_value + 1\nwide = n > 50\nif wide:\n    return {TWICE}\nreturn {ONCE}",
-    "symbol": f"if M == N:\n    return {TWICE}\nreturn {ONCE}",
+    "of an input": f"if E0.ctx[M] == E0.ctx[N]:\n    return {TWICE}\nreturn {ONCE}",
     "table": f"if ctx[M] % 2:\n    return {ONCE}\nreturn {TWICE}",
     "in a loop": f"for i in range(M_value):\n    if i == 5:\n        return {TWICE}\nreturn {ONCE}",
     "in a helper": f"def h(x, y):\n    if M_value == 5:\n        return {ZIP.format('x', 'y')}\n"

@@ -24,10 +24,10 @@ TWICE = "E1 = step.Map(fn=fn_twice).apply(E0)\nreturn E1"
 WRONG = {
     "condition": "f = fn_twice if M_value == 5 else fn_zero\nreturn step.Map(fn=f).apply(E0)",
     "statement": f"if N_value != 7:\n    return step.Map(fn=fn_zero).apply(E0)\n{TWICE}",
-    "symbol": "f = fn_twice if M == 5 else fn_zero\nreturn step.Map(fn=f).apply(E0)",
+    "of an input": "f = fn_twice if E0.ctx[M] == 5 else fn_zero\nreturn step.Map(fn=f).apply(E0)",
     "table": "f = fn_zero if ctx[M] % 5 else fn_twice\nreturn step.Map(fn=f).apply(E0)",
     "index": "return step.Map(fn=([fn_zero] * 5 + [fn_twice])[M_value]).apply(E0)",
-    "symbol as index": "return step.Map(fn=[fn_zero, fn_twice, fn_zero][M - 4]).apply(E0)",
+    "an index of an input": "return step.Map(fn=[fn_zero, fn_twice, fn_zero][E0.ctx[M] - 4]).apply(E0)",
     "length": "E1 = E0\nfor i in range(M_value - 4):\n    E1 = step.Map(fn=fn_twice).apply(E1)\nreturn E1",
     "slice": "E1 = E0\nfor f in [fn_twice, fn_zero][: M_value - 4]:\n    E1 = step.Map(fn=f).apply(E1)\nreturn E1",
     "two sizes": "f = fn_twice if M_value in (5, 6) else fn_zero\nreturn step.Map(fn=f).apply(E0)",
@@ -89,6 +89,14 @@ def test_a_verdict_is_not_shared_with_a_program_of_other_text() -> None:
     judged = judge.judge_program(WRONG["condition"])
     assert (judged.accepted, judged.repeated) == (False, False)
     assert judge.judge_program(WRONG["condition"]).repeated
+
+
+@pytest.mark.parametrize("condition", ["M == 5", "M < 6", "M", "not M - 6", "M in (5, 6)"])
+def test_a_text_with_an_error_shares_no_verdict_with_what_it_is_taken_for(condition: str) -> None:
+    judge = Judge(read_task(DOUBLE, "a.step.yaml"))
+    assert judge.judge_program(TWICE).accepted
+    judged = judge.judge_program(f"f = fn_twice if {condition} else fn_twice\nreturn step.Map(fn=f).apply(E0)")
+    assert (judged.stage, judged.code) == (Stage.TYPES, "STEP224")
 
 
 TWO = """\
@@ -179,7 +187,7 @@ def python(body: str) -> str:
     return PYTHON + "".join(f"    {line}\n" for line in body.split("\n"))
 
 
-@pytest.mark.parametrize("name", ["symbol", "symbol as index"])
+@pytest.mark.parametrize("name", ["of an input", "an index of an input"])
 def test_python_programs(tmp_path: Path, name: str) -> None:
     file = tmp_path / "a.py"
     for text, right in ((python(WRONG[name]), False), (python(TWICE), True)):
@@ -189,7 +197,7 @@ def test_python_programs(tmp_path: Path, name: str) -> None:
 
 
 def test_the_sizes_that_a_run_asks_for_decide_in_python_programs(tmp_path: Path) -> None:
-    text = python(WRONG["symbol"])
+    text = python(WRONG["of an input"])
     (tmp_path / "a.py").write_text(text, encoding="utf-8")
     row = verified(text, str(tmp_path / "a.py"), dims={"M": 6})
     assert not row["accepted"]
@@ -235,7 +243,7 @@ MEETING = {
     "square": "M_value ** 2 != 169",
     "quotient": "M_value // 100 != 7",
     "other sizes": "M_value != K_value + D_value",
-    "size and number": "M * 2 != 26",
+    "of an input": "E0.ctx[M] * 2 != 26",
     "truth": "3 * M_value - 5331",
     "table": "ctx[M] != ctx[K] + 4",
     "two at once": "M_value != 13 or N_value * 2 != 42",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -21,6 +21,7 @@ from stepcore.fn.decl import FnScope
 from stepcore.frontend import closed
 from stepcore.frontend.elaborate import Abandon, Elaborator
 from stepcore.frontend.values import DictView, Helper, Method, OnePass, ProgramBuiltin, Scope
+from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded
 
 _MOST_LINES = 3000
@@ -46,9 +47,12 @@ def elaborated(text: str) -> tuple[list[str], dict[str, Any]]:
     return found, scope.names
 
 
-def executed(text: str) -> dict[str, Any]:
-    """Return the values that Python gives to the names; :class:`TooMuch` where it makes or does too much."""
-    names: dict[str, Any] = {"__builtins__": {name: getattr(__import__("builtins"), name) for name in _BUILTINS}}
+def executed(text: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the values that Python gives to the names; :class:`TooMuch` where it makes or does too much.
+
+    ``given`` are names around the program.
+    """
+    names: dict[str, Any] = {**(given or {}), "__builtins__": {name: getattr(__import__("builtins"), name) for name in _BUILTINS}}
     lines = 0
 
     def trace(frame: Any, event: str, _: Any) -> Any:
@@ -94,6 +98,8 @@ def plain(value: Any, around: tuple[Any, ...] = ()) -> Any:
     match value:
         case Helper() | Method() | ProgramBuiltin():
             return "function"
+        case Dim():
+            return ("size", str(value))
         case None | bool() | int() | float() | str():
             return (type(value).__name__, repr(value))
         case dict():

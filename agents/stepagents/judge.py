@@ -203,11 +203,17 @@ _NOT_HERE: Final = "The program is right on the first data, but not"
 
 
 def _key(checked: Checked, text: str) -> str:
-    """Return what equal programs share. A graph that follows sizes is only that of the first ones: the text counts."""
+    """Return what equal programs share.
+
+    A graph that follows sizes is only that of the first ones, and one of a text with errors what that is taken for: the
+    text counts.
+    """
     if not checked.runnable:
         return ""
     key = canonical_key(checked.graph)
-    return key if checked.followed is None else f"{key}-{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    if checked.followed is None and not any(item.severity is Severity.ERROR for item in checked.diagnostics):
+        return key
+    return f"{key}-{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 _STAGES: Final = (Stage.SYNTAX, Stage.NAMES, Stage.TYPES, Stage.AFFINE, Stage.OUTPUTS)

@@ -19,8 +19,6 @@ _PLAIN: Final = (ast.BinOp, ast.Constant, ast.Name, ast.expr_context, ast.operat
 
 def numbers_decide(el: Elaborator) -> bool:
     """Return whether the number of a size may decide what the program is, apart from the tests of its arms."""
-    if el.decided_by:  # the number of a symbol was looked at
-        return True
     carriers = {"ctx", *(f"{size}_value" for size in el.bindings)}
     count = 0
     while len(carriers) > count:  # names that are assigned from others, in whatever order they stand
@@ -41,8 +39,10 @@ def _decides(el: Elaborator, carriers: set[str]) -> bool:
             case ast.FunctionDef() if id(node) in el.element_functions:
                 rest += node.decorator_list
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_amount(value):
-                if _names(value) & carriers:
+                if _names(value) & carriers or any(map(_is_table, ast.walk(value))):
                     carriers.add(name)
+            case ast.Attribute() if _is_table(node):
+                return True
             case ast.Name() | ast.Constant():
                 pass
             case ast.Attribute(value=value):
@@ -76,11 +76,16 @@ def _is_plain_test(test: ast.expr) -> bool:
 
 def _is_amount(node: ast.expr) -> bool:
     """Whether an expression is nothing but arithmetic of names, numbers, and sizes that ``ctx`` holds."""
-    return all(isinstance(part, _PLAIN) or _is_of_table(part) for part in ast.walk(node))
+    return all(isinstance(part, _PLAIN) or _is_table(part) or _is_of_table(part) for part in ast.walk(node))
 
 
 def _is_of_table(node: ast.AST) -> bool:
-    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "ctx"
+    return isinstance(node, ast.Subscript) and _is_table(node.value)
+
+
+def _is_table(node: ast.AST) -> bool:
+    """Whether something holds numbers by their sizes: ``ctx`` of a task, or that of a stream."""
+    return getattr(node, "attr", None) == "ctx" or getattr(node, "id", None) == "ctx"
 
 
 def _names(node: ast.expr) -> set[str]:

@@ -164,7 +164,9 @@ def _elaborated(
         count = _check_affine(el, uses, body, affine, try_fix, changeable)
         el.diagnostics += [*unused_diagnostics(el, uses), *published_diagnostics(el)]
         undecided = _undecided(el)
-        if undecided is not None and el.is_task and el.graph.complete:
+        if undecided is not None and el.open_lengths:
+            el.diagnostics += el.open_lengths
+        elif undecided is not None and el.is_task and el.graph.complete:
             el.diagnostics.append(undecided)
         if any(port.written for port in spec.parameters):
             from stepcore.check.stored import stored_diagnostics  # few programs store

@@ -58,10 +58,10 @@ def followed_sizes(el: Elaborator, changeable: Mapping[str, int], text: str) -> 
     A size that the file computes from others (``E_value = 2 * M_value``) stands for all of them.
     """
     # Names are normalized, so that only in plain text a search finds them all.
-    if not el.decided_by and text.isascii() and "_value" not in text and "ctx" not in text:
+    if text.isascii() and "_value" not in text and "ctx" not in text:
         return None
     names = _names(el)
-    met = {size for size in el.bindings if size in el.decided_by or f"{size}_value" in names}
+    met = {size for size in el.bindings if f"{size}_value" in names}
     if not met and "ctx" not in names:
         return None
     sizes = {size: changeable[size] for size in changeable if size in met or "ctx" in names or met - changeable.keys()}
@@ -125,6 +125,8 @@ def _names(el: Elaborator) -> set[str]:
         node = rest.pop()
         if isinstance(node, ast.Name):
             names.add(node.id)
+        elif isinstance(node, ast.Attribute) and node.attr == "ctx":
+            names.add("ctx")
         if isinstance(node, ast.FunctionDef) and id(node) in el.element_functions:
             rest += node.decorator_list
         else:

@@ -6,7 +6,8 @@ task file                    Python file
 ``input_data['W']`` in fns   ``W``, in a function that stands inside the program
 ``data_transform``           the reference: tensors in, one tensor out per component
 ``ctx[E] = 3`` in global     ``dims={E: 3}``; the rest of ``global`` at module level
-``E_value``                  a module-level value, in references the size of an input
+``E_value``                  a module-level value, in references the size of an input;
+                             in a program too where a run may bind another: ``E0.ctx[M]``
 ===========================  =======================================================
 """
 
@@ -115,6 +116,7 @@ class _ToPython:
         computed, prelude = self._prelude()
         reference = self._reference()
         body = self._impl(gate.printed(impl_text)) if impl_text is not None and impl_text.strip() else "..."
+        body = _lines(*self._program_sizes(body, computed), body)
         read = bound_names("\n".join([*fns.values(), prelude, body])).loaded
         if reference is not None:
             names = bound_names(reference)
@@ -167,8 +169,11 @@ class _ToPython:
         for statement in parse_code(text):
             source = ast.get_source_segment(text, statement) or ""
             name = _assigned(statement)
+            if fixed & {*bound_names(source).stored} and (name in values or not name):
+                text = f"{name or source} binds a number of a size once more; bind it once"
+                raise ConvertError(text)
             if name in fixed:
-                values[name] = source
+                values[name] = rewrite(source, CodeNames())
             elif not _binds_size(statement):
                 kept.append(rewrite(source, CodeNames()))
         return values, "\n".join(kept)
@@ -246,6 +251,32 @@ class _ToPython:
             if f"{name}_value" in names.loaded - names.stored and (place := self._place(name)) is not None:
                 lines.append(f"{name}_value = {place}")
         return lines
+
+    def _program_sizes(self, text: str, computed: dict[str, str]) -> list[str]:
+        """Take the numbers that a program reads from an input where a run may bind others than the file.
+
+        What ``global`` computes from them is computed there, too.
+        """
+        names, fixed = bound_names(text), dict(self._spec.fixed)
+        first = next((port.name for port in self._spec.inputs), None)
+        if first is None:
+            return []
+        free = {f"{name}_value": name for name in self._spec.bindings() if name not in fixed}
+        lines: dict[str, str] = {}
+
+        def follows(name: str) -> bool:
+            """Whether a number is another one in a run of other sizes; a line says so then."""
+            if name in free:
+                lines[name] = f"{name} = {first}.ctx[{free[name]}]"
+            elif name in computed:
+                inner = {each: follows(each) for each in sorted(bound_names(computed[name]).loaded)}
+                if any(inner.values()):
+                    lines[name] = computed[name]
+            return name in lines
+
+        for name in sorted(names.loaded - names.stored):
+            follows(name)
+        return [lines[name] for name in (*free, *computed) if name in lines]
 
     def _place(self, symbol: str) -> str | None:
         """Return where a tensor has ``symbol`` as a size, such as ``E0.shape[1]``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from textwrap import dedent
@@ -128,7 +128,9 @@ class _ToTask:
     def _impl(self, fns: set[str]) -> str | None:
         """Return the body as it is written if a task can say it, else the program that it stands for."""
         program = self._program
-        body = [node for node in program.node.body if not isinstance(node, ast.FunctionDef) and not is_text(node)]
+        inputs = {port.name for port in program.spec.inputs}
+        lines = [node for node in program.node.body if not isinstance(node, ast.FunctionDef) and not is_text(node)]
+        body = [node for node in lines if not _is_size_in_run(node, inputs)]
         if all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in body):
             return None
         text = _source_lines(program.code.text, body)
@@ -386,6 +388,17 @@ def _is_size(node: ast.stmt) -> bool:
             value=ast.Subscript(value=ast.Attribute(value=ast.Name(), attr="shape"), slice=ast.Constant()),
         ):
             return name.endswith("_value")
+    return False
+
+
+def _is_size_in_run(node: ast.stmt, inputs: Collection[str]) -> bool:
+    """True for ``M_value = E0.ctx[M]``: tasks know the values of sizes."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Subscript(value=ast.Attribute(value=ast.Name(id=owner), attr="ctx"), slice=ast.Name(id=symbol)),
+        ):
+            return name == f"{symbol}_value" and owner in inputs
     return False
 
 

@@ -32,7 +32,7 @@ from stepcore.records import Record
 from stepcore.text.span import Embedded, Span
 
 _DICT_METHODS: Final = frozenset({"keys", "values", "items"})
-_METHODS: Final = calls.LIST_METHODS | _DICT_METHODS | {"apply", "close"}
+_METHODS: Final = calls.LIST_METHODS | _DICT_METHODS | {"apply", "close", "ctx"}
 _CALLED: Final = calls.TYPE_MAKERS | {"fn", "fns"}  # besides operators, as is what follows
 _MEMBERS: Final = frozenset({*calls.SCALARS, *calls.TYPE_MAKERS, *calls.MARKERS, *calls.FUNCTIONS})
 _AT_ONCE: Final = CONSUMERS - {("zip",), ("enumerate",)}  # these take an item when somebody asks for one

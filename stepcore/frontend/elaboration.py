@@ -79,7 +79,6 @@ class Elaboration(ABC):
         "at",
         "bindings",
         "conditions",
-        "decided_by",
         "defaults",
         "diagnostics",
         "dialect",
@@ -94,6 +93,7 @@ class Elaboration(ABC):
         "lost",
         "met",
         "op_module",
+        "open_lengths",
         "path",
         "prints",
         "refused",
@@ -130,7 +130,7 @@ class Elaboration(ABC):
         # Conditions that were decided, by the identities of their tests, and the arms that were taken.
         self.conditions: dict[int, ast.expr] = {}
         self.arms: set[tuple[int, bool]] = set()
-        self.decided_by: set[str] = set()  # symbols whose numbers were looked at
+        self.open_lengths: list[Diagnostic] = []  # sizes that only say how often something is done, see note_size
         self.gaps: dict[tuple[int, int, int], int | None] = {}  # see note_gap
         self.roots: list[ast.stmt] = []
         self.element_functions: set[int] = set()  # definitions of these in the program, by identity
@@ -355,17 +355,8 @@ class Elaboration(ABC):
         return loop
 
     def integer(self, value: Value) -> int | None:
-        """Return ``value`` as an integer if it is one, through bound symbols too: the program then depends on them."""
-        if isinstance(value, bool):
-            return None
-        if isinstance(value, int):
-            return value
-        if not isinstance(value, Dim):
-            return None
-        number = self.bound(value)
-        if number is not None:
-            self.decided_by |= value.symbols()
-        return number
+        """Return ``value`` if it is an integer: no truth, and no size (:mod:`stepcore.frontend.numbers`)."""
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     def bound(self, size: Dim) -> int | None:
         """Return the number that a size has where its symbols are bound."""
@@ -379,10 +370,6 @@ class Elaboration(ABC):
 
         Where one place compares several pairs (in rounds of a loop) nothing is known of it.
         """
-        if type(left) is Dim:
-            left = self.bound(left)
-        if type(right) is Dim:
-            right = self.bound(right)
         if type(left) is int and type(right) is int:
             place = node.lineno, node.col_offset, node.end_col_offset or 0
             gap = left - right

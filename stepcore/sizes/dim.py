@@ -268,6 +268,9 @@ class Dim:
     def __neg__(self) -> Dim:
         return Dim(tuple((m, -c) for m, c in self.terms), self._atoms)
 
+    def __pos__(self) -> Dim:
+        return self
+
     def __sub__(self, other: Dim | int) -> Dim:
         return self + (-Dim.of(other))
 

@@ -16,7 +16,7 @@ from stepcore.surface.consuming import SIZES, consume_check, mark_consumed, merg
 from stepcore.surface.elements import as_element
 from stepcore.surface.functions import DECLARED, NAMES, ScriptNames
 from stepcore.surface.signature import Signature
-from stepcore.surface.stream import Stream, bind, no_sizes, size_values
+from stepcore.surface.stream import Stream, StreamSizes, bind, no_sizes, size_values
 from stepcore.text.wording import counted, what_is
 from stepcore.types import StreamType, as_shape, same_element, same_shape, tensor_shapes
 
@@ -181,7 +181,7 @@ class Program:
 
     def _inner(self, name: str, stream: Stream, sizes: Mapping[str, int]) -> Stream:
         inner = Stream(name, stream.dtype, stream.rank, stream.shape)
-        inner.ctx, inner.facts, inner.data = dict(sizes), stream.facts, stream.data
+        inner.ctx, inner.facts, inner.data = StreamSizes(sizes), stream.facts, stream.data
         return inner
 
     def _check_parameters(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stepcore.fn.decl import FnDecl
 from stepcore.frontend import sequences
 from stepcore.frontend.bounds import bounded
+from stepcore.frontend.numbers import note_size, number_of, report_size
 from stepcore.frontend.values import (
     UNKNOWN,
     Alternatives,
@@ -22,7 +23,7 @@ from stepcore.frontend.values import (
     is_stream,
     is_unknown,
 )
-from stepcore.sizes.dim import Dim
+from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.wording import few
 
 if TYPE_CHECKING:
@@ -30,14 +31,16 @@ if TYPE_CHECKING:
 
 
 def _range(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
-    numbers = [value if isinstance(value, int) else el.integer(value) for value in args]
     wrong = next((value for value in args if not isinstance(value, int | Dim) and not is_unknown(value)), None)
     if wrong is not None:
         el.report("STEP224", node, f"{el.text(node)}: {describe(wrong)} is no integer", "write range(3)")
         return UNKNOWN
-    if any(isinstance(value, Dim) and value.symbols() for value in args) or None in numbers:
+    bounds = [value for value in args if isinstance(value, int)]
+    if len(bounds) < len(args):
+        for place, value in enumerate(args):
+            if isinstance(value, Dim):
+                note_size(el, _given(node, place), value, "range")
         return UnknownSequence(UNKNOWN)
-    bounds = [number for number in numbers if number is not None]
     if not 1 <= len(bounds) <= 3 or (len(bounds) == 3 and bounds[2] == 0):
         el.report("STEP224", node, "range takes a stop, or start, stop and step", "write range(3)")
         return UNKNOWN
@@ -73,13 +76,18 @@ def _zip(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
 
 def _enumerate(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
     items = sequences.rounds(el, _given(node, 0), args[0]) if args else None
-    start = el.integer(args[1]) if len(args) > 1 else 0
+    start = number_of(el, _start(node), args[1], "enumerate") if len(args) > 1 else 0
     if items is None or start is None:
         return UNKNOWN
     if isinstance(items, UnknownSequence):
         return UnknownSequence((UNKNOWN, items.item))
     count = sequences.count_of(args[0])
     return sequences.one_pass(el, node, "enumerate", enumerate(items, start), count, 2, args[:1])
+
+
+def _start(node: ast.Call) -> ast.expr:
+    """Return the expression of the number that ``enumerate`` begins with."""
+    return next((keyword.value for keyword in node.keywords if keyword.arg == "start"), _given(node, 1))
 
 
 def _reversed(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
@@ -136,7 +144,13 @@ def _numeric(compute: Callable[..., int], *, of: str) -> Callable[[Elaboration, 
             el.report("STEP224", node, text, f"{el.text(node.func)} takes a list of numbers")
             return UNKNOWN
         el.charge(len(values))
-        numbers = [el.integer(value) for value in values]
+        if compute is sum and any(isinstance(value, Dim) for value in values):
+            return _sum_of_sizes(el, node, values)
+        written = _written(node, len(values))
+        numbers = [
+            number_of(el, part, value, node.func.id if isinstance(node.func, ast.Name) else "this")
+            for part, value in zip(written, values, strict=True)
+        ]
         if None in numbers or not numbers:
             wrong = [value for value in values if isinstance(value, _NO_NUMBERS)]
             if wrong or not numbers:
@@ -150,6 +164,28 @@ def _numeric(compute: Callable[..., int], *, of: str) -> Callable[[Elaboration, 
         return bounded(el, node, compute(numbers))
 
     return build
+
+
+def _written(node: ast.Call, count: int) -> list[ast.expr]:
+    """Return the expressions of so many values that a call takes, one by one or in a list; else the call for each."""
+    given = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.List | ast.Tuple) else node.args
+    are_plain = len(given) == count and not any(isinstance(part, ast.Starred) for part in given)
+    return list(given) if are_plain else [node] * count
+
+
+def _sum_of_sizes(el: Elaboration, node: ast.Call, values: list[Value]) -> Value:
+    """Return a sum in which there are sizes: a size, as Python gives it."""
+    total: Dim | int = 0
+    for value in values:
+        if not isinstance(value, Dim) and el.integer(value) is None:
+            return UNKNOWN
+        try:
+            total = total + value
+        except DimError as error:
+            el.report("STEP224", node, f"{el.text(node)} cannot be computed: {error}", "add fewer sizes")
+            return UNKNOWN
+        el.charge(len(total.terms) if isinstance(total, Dim) else 1)
+    return bounded(el, node, total)
 
 
 def call_print(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
@@ -229,7 +265,9 @@ def call_method(el: Elaboration, method: Method, node: ast.Call, args: list[Valu
             return None
         case "copy", []:
             return list(owner)
-    if UNKNOWN not in args:
+    if method.name in ("insert", "pop") and args and isinstance(args[0], Dim):
+        report_size(el, _given(node, 0), args[0], "a position")
+    elif UNKNOWN not in args:
         how = _LIST_CALLS.get(method.name, f"{method.name}()")
         el.report("STEP224", node, f"{el.text(node)} is no call of a list's {method.name}", f"write {how}")
     return UNKNOWN

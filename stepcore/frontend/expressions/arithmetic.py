@@ -12,6 +12,7 @@ from stepcore.frontend import advice
 from stepcore.frontend.bounds import MAX_BITS, bounded
 from stepcore.frontend.expressions.conditions import decide
 from stepcore.frontend.expressions.texts import MAX_TEXT
+from stepcore.frontend.numbers import number_of
 from stepcore.frontend.sequences import fits
 from stepcore.frontend.values import UNKNOWN, TensorValue, Value, is_stream
 from stepcore.sizes.dim import Dim, DimError
@@ -57,7 +58,7 @@ def binary(el: Elaboration, node: ast.AST, left: Value, op: ast.operator, right:
             return _joined(el, node, left, right)
     if isinstance(op, ast.Mult):
         for sequence, times in ((left, right), (right, left)):
-            if isinstance(sequence, sequences) and isinstance(times, int):
+            if isinstance(sequence, sequences) and isinstance(times, int | Dim):
                 return _repeat(el, node, sequence, times)
     compute = _ARITHMETIC.get(type(op))
     if compute is not None and _is_number(left) and _is_number(right):
@@ -86,7 +87,7 @@ def _not_combined(el: Elaboration, node: ast.AST, left: Value, op: ast.operator,
     return f"{whole_text} cannot be computed: {kinds}", "use numbers and sizes, two lists, or two tuples"
 
 
-def _operands(node: ast.AST) -> tuple[ast.AST, ast.AST]:
+def _operands(node: ast.AST) -> tuple[ast.expr, ast.expr]:
     if isinstance(node, ast.AugAssign):
         return node.target, node.value
     assert isinstance(node, ast.BinOp)
@@ -154,7 +155,13 @@ def _is_large_power(left: Value, right: Value) -> bool:
     return isinstance(left, int) and left.bit_length() * abs(right) > 4 * MAX_BITS
 
 
-def _repeat(el: Elaboration, node: ast.AST, sequence: Any, times: int) -> Value:
+def _repeat(el: Elaboration, node: ast.AST, sequence: Any, given: int | Dim) -> Value:
+    times: int | None = given if isinstance(given, int) else None
+    if isinstance(given, Dim):
+        written = next(part for part in _operands(node)[::-1] if not isinstance(part, ast.List | ast.Tuple))
+        times = number_of(el, written, given, "a list that is repeated")
+    if times is None:
+        return UNKNOWN
     if not fits(el, node, len(sequence) * max(times, 0)):
         return UNKNOWN
     el.charge(len(sequence) * max(times, 0))
@@ -168,7 +175,7 @@ def evaluate_unary(el: Elaboration, node: ast.UnaryOp) -> Value:
         decided = decide(el, node.operand, value)
         return UNKNOWN if decided is None else not decided
     if isinstance(node.op, ast.USub | ast.UAdd) and _is_number(value):
-        return -value if isinstance(node.op, ast.USub) else value
+        return -value if isinstance(node.op, ast.USub) else +value
     if value is not UNKNOWN:
         sign = {ast.USub: "-", ast.UAdd: "+"}.get(type(node.op), "~")
         text = f"{el.what(node.operand, value)}, and {sign} takes numbers and sizes"

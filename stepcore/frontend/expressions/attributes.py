@@ -107,6 +107,8 @@ def _attributes(owner: Value) -> Sequence[str]:
 
 def _attribute_hint(el: Elaboration, node: ast.Attribute, owner: Value) -> str:
     text = el.text(node.value)
+    if is_stream(owner) and node.attr == "ctx":
+        return "the inputs of a program say how large a size is in a run: E0.ctx[M]"
     if is_stream(owner):
         operator = next(iter(el.dialect.in_any_case(node.attr)), "")
         if operator or node.attr == "apply":

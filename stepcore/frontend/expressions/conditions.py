@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stepcore.frontend.numbers import number_of, report_size
 from stepcore.frontend.sequences import compared, equal, hashed, is_comparable, is_plain, looked_through
 from stepcore.frontend.values import (
     UNKNOWN,
@@ -36,19 +37,23 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 def evaluate_compare(el: Elaboration, node: ast.Compare) -> Value:
     """Return the truth of a chain of comparisons; unknown when one of them cannot be decided before a run."""
-    left = el.evaluate(node.left)
+    left_node, left = node.left, el.evaluate(node.left)
+    told: set[ast.expr] = set()  # sizes that were reported: both of their comparisons need a number
     result: Value = True
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         right = el.evaluate(right_node)
         if not isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) and (is_stream(left) or is_stream(right)):
             return _elements_compared(el, node)
         el.note_gap(right_node, left, right)
-        outcome = _compare_two(el, left, op, right)
+        if isinstance(left, Dim) or isinstance(right, Dim):
+            outcome = _compare_sizes(el, (left_node, left), op, (right_node, right), told)
+        else:
+            outcome = _compare_two(el, left, op, right)
         if outcome is False:
             return False
         if outcome is None:
             result = UNKNOWN
-        left = right
+        left_node, left = right_node, right
     return result
 
 
@@ -77,6 +82,40 @@ def _compare_two(el: Elaboration, left: Value, op: ast.cmpop, right: Value) -> b
         return compare(left, right)
     except TypeError:
         return None
+
+
+def _compare_sizes(
+    el: Elaboration, left: tuple[ast.expr, Value], op: ast.cmpop, right: tuple[ast.expr, Value], told: set[ast.expr]
+) -> bool | None:
+    """Return what a comparison with a size gives: Python compares symbols, so there has to be a number instead."""
+    if isinstance(op, ast.In | ast.NotIn):
+        return _is_in_sizes(el, left, op, right)
+    compare = _COMPARISONS.get(type(op))
+    if compare is None or left[1] is UNKNOWN or right[1] is UNKNOWN:
+        return None if compare is not None else _compare_two(el, left[1], op, right[1])
+    if el.prints and isinstance(op, ast.Eq | ast.NotEq):  # a script is Python's own, and may ask which size it is
+        return (
+            compare(left[1], right[1]) if isinstance(left[1], Dim | int) and isinstance(right[1], Dim | int) else None
+        )
+    numbers: list[Value] = []
+    for node, value in (left, right):
+        if isinstance(value, Dim) and node not in told:
+            told.add(node)
+            report_size(el, node, value, "a comparison")
+        numbers.append(el.bound(value) if isinstance(value, Dim) else value)
+    return compare(*numbers) if all(isinstance(number, int | float) for number in numbers) else None
+
+
+def _is_in_sizes(
+    el: Elaboration, left: tuple[ast.expr, Value], op: ast.cmpop, right: tuple[ast.expr, Value]
+) -> bool | None:
+    """Return whether a size is among others, as Python tells sizes apart; among numbers is none."""
+    size, among = left[1], right[1]
+    if isinstance(size, Dim) and isinstance(among, list | tuple | range):
+        el.charge(len(among))
+        if any(isinstance(item, int | float) for item in among):
+            report_size(el, left[0], size, "a comparison")
+    return _is_in(el, size, op, among)
 
 
 def _is_same(left: Value, right: Value) -> bool | None:
@@ -129,17 +168,21 @@ def decide(el: Elaboration, node: ast.expr, value: Value) -> bool | None:
         el.report("STEP224", node, f"{el.text(node)} is a stream, and no condition", way_out)
         el.graph.complete = False
     el.note_gap(node, value, 0)
-    return truth(el, value)
+    return _truth_of_size(el, node, value) if isinstance(value, Dim) else truth(value)
+
+
+def _truth_of_size(el: Elaboration, node: ast.expr, size: Dim) -> bool | None:
+    if el.prints and size.constant is None:
+        return True  # of a script, which is Python's own: to it a symbol is true
+    number = number_of(el, node, size, "a condition")
+    return None if number is None else bool(number)
 
 
 _WITH_TRUTH = (bool, int, float, str, list, tuple, dict, range, type(None))  # every other value is true
 
 
-def truth(el: Elaboration, value: Value) -> bool | None:
-    """Return the truth of a condition, or None when it cannot be decided before a run."""
-    if isinstance(value, Dim):
-        number = el.integer(value)
-        return None if number is None else bool(number)
+def truth(value: Value) -> bool | None:
+    """Return the truth of a condition that is no size, or None when it cannot be decided before a run."""
     if is_unknown(value) or isinstance(value, StreamRef | Alternatives | UnknownSequence):
         return None
     if isinstance(value, DictView):
