@@ -52,7 +52,10 @@ def executed(text: str, given: Mapping[str, Any] | None = None) -> dict[str, Any
 
     ``given`` are names around the program.
     """
-    names: dict[str, Any] = {**(given or {}), "__builtins__": {name: getattr(__import__("builtins"), name) for name in _BUILTINS}}
+    names: dict[str, Any] = {
+        **(given or {}),
+        "__builtins__": {name: getattr(__import__("builtins"), name) for name in _BUILTINS},
+    }
     lines = 0
 
     def trace(frame: Any, event: str, _: Any) -> Any:
