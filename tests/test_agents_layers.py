@@ -22,7 +22,7 @@ AGENTS = [
 ]
 BENCHMARKS = [
     ["", "harness", "candidates", "disturb", "lsp_client", "typing_session", "slow_trials"],
-    ["tasks_at", "search_runs", "page", "mixtures", "decoding", "optimize_families"],
+    ["beside_scalar", "tasks_at", "search_runs", "page", "mixtures", "decoding", "optimize_families"],
     ["suites"],  # each measures one thing, and is known to the command alone
     ["side_by_side", "__main__"],
 ]

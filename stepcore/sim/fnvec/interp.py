@@ -108,13 +108,8 @@ class Interpreter(Displays):
             return BUILTINS[name]
         if name in allow.FORBIDDEN_BUILTINS or name.startswith("__"):
             raise EvaluationRefused(f"{name} is forbidden in a function body", "STEP302")
-<<<<<<< Updated upstream
-        known = visible(scope) | self.globals.keys() | allow.BUILTINS
-        raise EvaluationRefused(f"unknown name {name!r}{allow.suggestion(name, known)}", "STEP303")
-=======
-        near = allow.suggestion(name, scope.keys(), self.globals.keys(), allow.BUILTINS)
+        near = allow.suggestion(name, visible(scope), self.globals.keys(), allow.BUILTINS)
         raise EvaluationRefused(f"unknown name {name!r}{near}", "STEP303")
->>>>>>> Stashed changes
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Any:
         value = self.eval(node.value, scope)
