@@ -122,7 +122,7 @@ class NameWalk(BlockWalk):
             return f"{text}; a function gets a state when it has an init, such as init: [0]"
         if self.arguments and name in ("x", "inp", "inputs", "data", "args", "tensor"):
             return f"{text}; the components of an element are {self.arguments[-1]}[0] and so on"
-        return unknown_name(name, self.names | allow.BUILTINS)
+        return unknown_name(name, self.names, allow.BUILTINS)
 
     def _read(self, node: ast.Name) -> None:
         if not self._is_module(node):
