@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from difflib import ndiff
 from pathlib import Path
 from random import Random
@@ -22,11 +21,10 @@ from programs.online import online_module
 from programs.running import PATH, assert_same_values, run_library, run_oracle
 from programs.shared import FRAMES, TRAPS, shared_module
 from programs.tiled import tiled_task
+from rewrite_pages import CHIPS, SECTIONS, subject
 from stepcore.check import check_text
 from stepcore.conversion.to_task import python_to_task
-from stepcore.cycles.program_network import NotTimed
-from stepcore.cycles.timed import time_program
-from stepcore.rewrites import REWRITES, Rewrite, RewriteSite, RewriteSubject, applied, subject_of
+from stepcore.rewrites import REWRITES, Rewrite, RewriteSite, applied
 from stepcore.rewrites.dynamic_tiles import DynamicTiles
 from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
@@ -42,22 +40,6 @@ from stepcore.rewrites.split_maps import SplitMap
 from stepcore.rewrites.tile_sizes import TileSizes
 from stepcore.sim.functional import Session
 from stepcore.sim.nested import values_of
-from stepcore.timing.hardware import PRESETS, Hardware
-
-PAGE = (Path(__file__).parents[1] / "docs" / "rewrites.md").read_text(encoding="utf-8")
-SECTIONS = re.findall(r"^## (\S+)\n.*?```python before\n(.*?)```.*?```python after\n(.*?)```", PAGE, re.DOTALL | re.M)
-CHIPS = [PRESETS[name] for name in ("paper", "validation")]
-
-
-def subject(text: str, path: str = "page.py", chip: Hardware = CHIPS[0]) -> RewriteSubject:
-    """The one program of a file, timed where it can be."""
-    (program,) = check_text(text, path, with_fixes=False).programs
-    found = subject_of(text, path, program.name)
-    assert found is not None, program.diagnostics
-    try:
-        return replace(found, timed=time_program(found.checked, chip, budget=200_000))
-    except NotTimed:
-        return found
 
 
 def test_every_rewrite_has_its_page() -> None:

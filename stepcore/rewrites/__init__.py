@@ -25,7 +25,15 @@ from stepcore.rewrites.online_folds import OnlineFold
 from stepcore.rewrites.padded_tiles import PaddedTiles
 from stepcore.rewrites.shared_regions import ShareRegion
 from stepcore.rewrites.split_maps import SplitMap
-from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject, applied, rewritten, subject_of
+from stepcore.rewrites.subject import (
+    HOW,
+    RewriteRefusal,
+    RewriteSite,
+    RewriteSubject,
+    applied,
+    rewritten,
+    subject_of,
+)
 from stepcore.rewrites.tile_sizes import TileSizes
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
@@ -34,4 +42,14 @@ REWRITES: Final[tuple[Rewrite, ...]] = (
     Depths(),
 )  # fmt: skip
 
-__all__ = ["HOW", "REWRITES", "Rewrite", "RewriteSite", "RewriteSubject", "applied", "rewritten", "subject_of"]
+__all__ = [
+    "HOW",
+    "REWRITES",
+    "Rewrite",
+    "RewriteRefusal",
+    "RewriteSite",
+    "RewriteSubject",
+    "applied",
+    "rewritten",
+    "subject_of",
+]

@@ -10,8 +10,8 @@ from stepcore.check.fifos import parameter_edit
 from stepcore.check.rewriting import NoFix
 from stepcore.cycles.timed import Timed
 from stepcore.ops.base import BW
-from stepcore.records import Record
-from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
+from stepcore.rewrites.base import ExplainedRewrite
+from stepcore.rewrites.subject import HOW, RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 from stepcore.text.wording import counted
 
@@ -23,14 +23,14 @@ def compute_used(timed: Timed) -> int:
     return sum(timed.peak(node) for node, flops in timed.program.flops.items() if flops)
 
 
-class Bandwidths(Record):
+class Bandwidths(ExplainedRewrite):
     """Share the FLOPs per cycle of the chip among the units that have most to compute in a call."""
 
     name: str = "bandwidths"
     summary: str = "`bw=` of units, so that the compute of the whole chip is shared by work"
     timed: bool = True
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield one site that shares all compute, and one that doubles that of the unit which computes longest."""
         timed = subject.timed
         if timed is None or timed.cycles is None:
@@ -39,8 +39,16 @@ class Bandwidths(Record):
             index: terms.flops for index, terms in timed.program.terms.items()
             if terms.flops > timed.peak(index) and terms.compute >= max(terms.given, terms.out)
         }  # fmt: skip
+        if not bound:
+            yield RewriteRefusal(self.name, "no unit computes longer than it reads and writes")
+        shared: list[RewriteSite] = []
         with suppress(NoFix):
-            yield from self._shared(subject, timed, bound)
+            shared += self._shared(subject, timed, bound)
+        if bound and not shared:
+            used = compute_used(timed)
+            what = f"the units have {used:,} of {subject.compute:,} FLOPs a cycle, and none would get more"
+            yield RewriteRefusal(self.name, what)
+        yield from shared
         if len(bound) > 1:
             with suppress(NoFix):
                 yield from self._doubled(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from stepcore.records import Record
-from stepcore.rewrites.subject import RewriteRefusal, RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import RewritePlace, RewriteSite, RewriteSubject
 
 
 class Rewrite(Protocol):
@@ -36,11 +36,15 @@ class Rewrite(Protocol):
         """Yield the places in ``subject``, in the order of the text; of a timed rewrite none where it is not timed."""
         ...
 
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
+        """Yield the same places, and those that it is about where its side condition does not hold, with the reason."""
+        ...
+
 
 class ExplainedRewrite(Record):
     """A rewrite that also says of each place that it is about why it does not apply there."""
 
-    def places(self, subject: RewriteSubject) -> Iterator[RewriteSite | RewriteRefusal]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield the places where it applies, and those where its side condition does not hold."""
         raise NotImplementedError
 

@@ -15,8 +15,8 @@ from stepcore.check.fifos import depth_edit
 from stepcore.check.rewriting import NoFix
 from stepcore.cycles.timed import Timed
 from stepcore.ops.base import DEPTH
-from stepcore.records import Record
-from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
+from stepcore.rewrites.base import ExplainedRewrite
+from stepcore.rewrites.subject import HOW, RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 from stepcore.text.wording import counted
 from stepcore.timing.exact import Timing, TooLong
@@ -26,26 +26,36 @@ from stepcore.types import element_bytes
 _STEPS: Final = 1_500_000  # of units, in all trials for one program
 _DEEPEST: Final = 1 << 16  # tokens
 _WORTH: Final = 500  # one cycle in so many is worth a depth
+_NOTHING: Final = (
+    "with FIFOs of any depth the program would take as many cycles",
+    "no FIFO whose depth is written holds less than it could, for as many cycles",
+)
 
 
-class Depths(Record):
+class Depths(ExplainedRewrite):
     """Set `depth=` of operators: the smallest with which nothing stalls, or with which nothing stops."""
 
     name: str = "depths"
     summary: str = "FIFOs as deep as they must be for nothing to stall or stop, and no deeper"
     timed: bool = True
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield one site that cures a stop, or one that removes stalls, and one that makes FIFOs shallower."""
         timed = subject.timed
         if timed is None:
             return
         trials = _Trials(subject, timed, Reruns(_STEPS))
         for find in (trials.cured,) if timed.cycles is None else (trials.deeper, trials.shallower):
-            with suppress(TooLong, NoFix):  # what would take too long to try is not offered
+            depths, sentence = dict[Span, int](), ""
+            what = "trying out other depths would take too long"
+            with suppress(TooLong, NoFix):
                 depths, sentence = find()
-                if depths:
+                what = _NOTHING[find == trials.shallower] if timed.cycles is not None else "no depth cures the stop"
+            if depths:
+                with suppress(NoFix):
                     yield self._site(subject, depths, sentence)
+            else:
+                yield RewriteRefusal(self.name, what)
 
     def _site(self, subject: RewriteSubject, depths: Mapping[Span, int], sentence: str) -> RewriteSite:
         edits = tuple(depth_edit(subject.text, head, str(depth)) for head, depth in sorted(depths.items()))

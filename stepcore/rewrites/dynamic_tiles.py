@@ -21,7 +21,7 @@ from stepcore.rewrites.functions import written_function
 from stepcore.rewrites.open_rows import with_open_rows
 from stepcore.rewrites.rows_in_tiles import RowByRow, row_by_row
 from stepcore.rewrites.statements import BoundLines, bound_lines, is_movable, times_read, unpacked_one
-from stepcore.rewrites.subject import RewriteRefusal, RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.types import Tile
 
 _SHAPING: Final = ("reshape", "view", "unsqueeze", "to", "float")
@@ -34,7 +34,7 @@ class DynamicTiles(ExplainedRewrite):
     summary: str = "one tile of all rows that there are, instead of tiles that are filled up"
     timed: bool = False
 
-    def places(self, subject: RewriteSubject) -> Iterator[RewriteSite | RewriteRefusal]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield each Reshape that fills rows up to tiles."""
         for head, nodes in subject.heads.items():
             if nodes[0].op_name != "Reshape" or getattr(nodes[0].op, "pad", None) is None:

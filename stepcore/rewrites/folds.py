@@ -18,11 +18,12 @@ from stepcore.ops.base import FnLike
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.printing.code_lines import factor
 from stepcore.records import Record
+from stepcore.rewrites.base import ExplainedRewrite
 from stepcore.rewrites.calls import WrittenCall, is_assigned, with_parameters, written_list
 from stepcore.rewrites.functions import NewFunction, declared, written_function
 from stepcore.rewrites.joined_folds import JoinedFold, joined_fold
 from stepcore.rewrites.statements import assigned_line, lines_before, times_read
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.sizes.dim import DimError
 from stepcore.text.span import Span
 
@@ -31,14 +32,14 @@ _WIDEST: Final = 100  # characters of a line
 _BUSY: Final = 2  # one cycle in so many has to be work of the unit, or of a load that feeds it
 
 
-class SplitFold(Record):
+class SplitFold(ExplainedRewrite):
     """Fold parts of what an Accum loads side by side, each with loads of its own, and join the results."""
 
     name: str = "split-fold"
     summary: str = "parts of a long fold side by side, each with loads of its own"
     timed: bool = True
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield two and four parts of each fold of loads that takes half of the cycles."""
         timed = subject.timed
         if timed is None or timed.cycles is None:
@@ -49,27 +50,43 @@ class SplitFold(Record):
             loads = [subject.producer(stream) for stream in node.inputs]
             call = subject.call(node) if node.op_name == "Accum" else None
             found = [each for each in loads if each is not None and not each.inputs]
-            if call is None or len(found) < len(loads) or not busy & {node.index, *(each.index for each in found)}:
+            if call is None:
                 continue
-            if subject.is_alone(node) and len(call.items) == len(found):
+            if len(found) < len(loads) or len(call.items) < len(found):
+                what = "it folds what is no load, so its parts cannot be loaded side by side"
+            elif not busy & {node.index, *(each.index for each in found)}:
+                what = "neither it nor a load that it reads works for half of the cycles"
+            elif not subject.is_alone(node):
+                what = "its text gives several units"
+            else:
                 yield from self._of(subject, timed, node, call, found)
+                continue
+            yield RewriteRefusal(self.name, what, node.op_span)
 
     def _of(
         self, subject: RewriteSubject, timed: Timed, node: TypedNode, call: WrittenCall, loads: list[TypedNode]
-    ) -> Iterator[RewriteSite]:
+    ) -> Iterator[RewritePlace]:
         kind = joined_fold(_fn(node))
         placed = [_part(subject, load, item) for load, item in zip(loads, call.items, strict=True)]
         sources = [each for each in placed if each is not None]
         size = subject.graph.streams[node.inputs[0]].type.shape[0]
-        if kind is None or len(sources) < len(loads):
+        if kind is None:
+            what = f"{_name(node)} does not just join its state by a sum, a product or a greatest or least value"
+            yield RewriteRefusal(self.name, what, node.op_span)
+            return
+        if len(sources) < len(loads):
+            what = "the loads are not written out on lines of their own, or are read elsewhere, too"
+            yield RewriteRefusal(self.name, what, node.op_span)
             return
         try:
             length = 0 if size.is_open else size.bind(timed.program.sizes)
         except DimError:
-            return
-        for count in _PARTS:
-            if length % count or length <= count:
-                continue
+            length = 0
+        counts = [count for count in _PARTS if length % count == 0 and length > count]
+        if not counts:
+            what = f"no number of parts divides its innermost size, {size}"
+            yield RewriteRefusal(self.name, what, node.op_span)
+        for count in counts:
             names = FreshNames(subject.text)
             joined = _joining(subject, node, call, kind, count, names)
             if joined is None:
@@ -142,29 +159,39 @@ def _part(subject: RewriteSubject, load: TypedNode, item: Span) -> _FoldedLoad |
     return _FoldedLoad(name, call, tuple(shape), tuple(stride), line)
 
 
-class JoinFolds(Record):
+class JoinFolds(ExplainedRewrite):
     """Make one Accum of two, the second of which folds the results of the first."""
 
     name: str = "join-folds"
     summary: str = "two folds, one behind the other, become one"
     timed: bool = False
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield each Accum that folds what an Accum alone of the same kind makes."""
         for first, second in subject.pairs("Accum", "Accum"):
             yield from self._of(subject, first, second)
 
-    def _of(self, subject: RewriteSubject, first: TypedNode, second: TypedNode) -> Iterator[RewriteSite]:
+    def _of(self, subject: RewriteSubject, first: TypedNode, second: TypedNode) -> Iterator[RewritePlace]:
         one, other = subject.call(first), subject.call(second)
         inner, outer = joined_fold(_fn(first)), joined_fold(_fn(second))
-        if one is None or other is None or other.argument is None or inner is None or outer is None:
+        if one is None or other is None or other.argument is None:
+            return
+        if inner is None or outer is None:
+            what = f"{_name(first if inner is None else second)} does not just join its state by one operation"
+            yield RewriteRefusal(self.name, what, second.op_span)
             return
         inits = [getattr(_fn(node), "init", None) for node in (first, second)]
         if inner.operator != outer.operator or not outer.is_plain or inits[0] != inits[1]:
+            what = f"{_name(first)} and {_name(second)} do not join by the same operation from the same init"
+            yield RewriteRefusal(self.name, what, second.op_span)
             return
         if "b" not in one.keywords or not {*other.keywords} <= {"fn", "b"}:
+            what = "the first fold does not write its b, or the second one has parameters beside fn and b"
+            yield RewriteRefusal(self.name, what, second.op_span)
             return
         if is_assigned(subject.text, other.whole, other.argument):
+            what = "one name would stand for another: write it into the operator that reads it"
+            yield RewriteRefusal(self.name, what, second.op_span)
             return
         edits = (
             Edit(one.keywords["b"], str(_folded(first) + _folded(second))),

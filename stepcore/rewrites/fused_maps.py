@@ -15,38 +15,47 @@ from typing import Final
 from stepcore.check.rewriting import FreshNames, inner_span
 from stepcore.findings.diagnostics import Edit, apply_edits
 from stepcore.graph.typed import TypedNode
-from stepcore.records import Record
+from stepcore.rewrites.base import ExplainedRewrite
 from stepcore.rewrites.calls import is_assigned
 from stepcore.rewrites.functions import NewFunction, WrittenFunction, declared, written_function
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.text.span import Embedded, Span
 
 _SECOND: Final = ("Map", "Accum", "Scan")
 
 
-class FuseMaps(Record):
+class FuseMaps(ExplainedRewrite):
     """Join a Map, Accum or Scan with the Map in front of it."""
 
     name: str = "fuse-maps"
     summary: str = "a Map and the Map, Accum or Scan behind it become one"
     timed: bool = False
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield each unit of one stream that reads a Map."""
         for first, second in subject.pairs("Map", *_SECOND):
             yield from self._of(subject, first, second)
 
-    def _of(self, subject: RewriteSubject, first: TypedNode, second: TypedNode) -> Iterator[RewriteSite]:
+    def _of(self, subject: RewriteSubject, first: TypedNode, second: TypedNode) -> Iterator[RewritePlace]:
         one, other = subject.call(first), subject.call(second)
         if one is None or other is None or other.argument is None:
             return
         if {*one.keywords} != {"fn"} or not {*other.keywords} <= {"fn", "b"}:
+            what = "one of the two has parameters beside its function, of which nobody knows what they are for both"
+            yield RewriteRefusal(self.name, what, second.op_span)
             return
         if is_assigned(subject.text, other.whole, other.argument):
+            what = "one name would stand for another: write it into the operator that reads it"
+            yield RewriteRefusal(self.name, what, second.op_span)
             return
         names = [subject.text[call.keywords["fn"].start : call.keywords["fn"].end] for call in (one, other)]
         made = _function(subject, names)
         if made is None:
+            what = (
+                f"{names[0]} and {names[1]} are not both statements of one line, the last of which returns, "
+                "with names of their own"
+            )
+            yield RewriteRefusal(self.name, what, second.op_span)
             return
         name, declaration = made
         fn = other.keywords["fn"]

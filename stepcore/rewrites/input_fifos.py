@@ -11,23 +11,23 @@ from typing import Final
 
 from stepcore.findings.diagnostics import Edit
 from stepcore.ops.base import DEPTH
-from stepcore.records import Record
+from stepcore.rewrites.base import ExplainedRewrite
 from stepcore.rewrites.calls import applied_to
-from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import HOW, RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.text.wording import counted
 
 _DEPTH: Final = 4
 _HOLDS: Final = ("Map", "Scan", "Accum")  # what keeps an element until it has worked on it
 
 
-class InputFifos(Record):
+class InputFifos(ExplainedRewrite):
     """Put an Identity with a depth between an input and the unit that reads it."""
 
     name: str = "input-fifos"
     summary: str = "a FIFO with a depth of its own between an input and who works on it"
     timed: bool = True
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield one site for all inputs whose FIFO was full, and one for each of them."""
         timed = subject.timed
         if timed is None or timed.cycles is None:
@@ -40,7 +40,15 @@ class InputFifos(Record):
         head = f"{subject.module}Identity({DEPTH.name}={_DEPTH})"
         for stream in subject.graph.inputs:
             node = subject.consumers.get(stream)
-            if stream not in full or node is None or node.op_name not in _HOLDS or not subject.is_alone(node):
+            if node is None:
+                continue
+            if stream not in full:
+                what = f"the FIFO of {subject.graph.streams[stream].name} is never full"
+                yield RewriteRefusal(self.name, what, node.op_span)
+                continue
+            if node.op_name not in _HOLDS or not subject.is_alone(node):
+                what = f"{node.written} takes elements of {subject.graph.streams[stream].name} as they come"
+                yield RewriteRefusal(self.name, what, node.op_span)
                 continue
             call = subject.call(node)
             if call is not None and len(call.items) == len(node.inputs):

@@ -8,6 +8,7 @@ other loop first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from stepcore.check.rewriting import FreshNames
 from stepcore.findings.diagnostics import Edit
@@ -15,14 +16,19 @@ from stepcore.graph.typed import TypedNode
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.printing.code_lines import factor
 from stepcore.records import Record
+from stepcore.rewrites.base import ExplainedRewrite
 from stepcore.rewrites.calls import WrittenCall, around, with_parameters, written_list
 from stepcore.rewrites.joined_folds import joined_fold
 from stepcore.rewrites.statements import lines_before
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.sizes.dim import Dim
 
 _ZERO = Dim.of(0)
 _ONE = Dim.of(1)
+_NOTHING: Final = (
+    "there are no two loops of which the outer one alone repeats tiles, and a fold over them would have to join its "
+    "elements in any order"
+)
 
 
 class _Loop(Record):
@@ -43,21 +49,28 @@ class _Loop(Record):
         return with_parameters(text, self.call, given)
 
 
-class Interchange(Record):
+class Interchange(ExplainedRewrite):
     """Swap two loops, one inside of the other, around a Map or an Accum."""
 
     name: str = "interchange"
     summary: str = "two loops, one inside of the other, are interchanged"
     timed: bool = False
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield each pair of loops of each Map and Accum of loads, where that lets a load repeat or read on."""
         for node in subject.alone("Map", "Accum"):
             call = subject.call(node)
             loops = [_loop(subject, stream) for stream in node.inputs]
             known = [loop for loop in loops if loop is not None]
-            if call is not None and len(known) == len(loops) and len({len(loop.sizes) for loop in known}) == 1:
-                yield from self._of(subject, node, call, known)
+            if not known or call is None:
+                continue
+            if len(known) < len(loops):
+                yield RewriteRefusal(
+                    self.name, "it reads more than loads whose shape and stride are written out", node.op_span
+                )
+            elif len({len(loop.sizes) for loop in known}) == 1:
+                found: list[RewritePlace] = list(self._of(subject, node, call, known))
+                yield from found or [RewriteRefusal(self.name, _NOTHING, node.op_span)]
 
     def _of(
         self, subject: RewriteSubject, node: TypedNode, call: WrittenCall, loops: Sequence[_Loop]

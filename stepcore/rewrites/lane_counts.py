@@ -16,9 +16,9 @@ from stepcore.check.rewriting import NoFix
 from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.base import BW, Operator
-from stepcore.records import Record
 from stepcore.rewrites.bandwidths import STEP, compute_used
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.rewrites.base import ExplainedRewrite
+from stepcore.rewrites.subject import RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.rewrites.written_sizes import named_numbers
 from stepcore.text.span import Span
 from stepcore.text.wording import counted
@@ -40,17 +40,20 @@ _INNER: Final[Mapping[str, Callable[[Operator, int], bool]]] = {
 }
 
 
-class LaneCounts(Record):
+class LaneCounts(ExplainedRewrite):
     """Double or halve the lanes of a Parallelize, and of all that goes the same way."""
 
     name: str = "lane-counts"
     summary: str = "twice as many lanes, or two merged to one"
     timed: bool = True
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield twice and half the lanes of each Parallelize whose lanes work chunk by chunk."""
         for head, nodes in subject.heads.items():
-            if nodes[0].op_name != "Parallelize" or _writes(subject):
+            if nodes[0].op_name != "Parallelize":
+                continue
+            if _writes(subject):
+                yield RewriteRefusal(self.name, "the program stores: lanes may read what others wrote", head)
                 continue
             groups = [_lanes_of(subject, node) for node in nodes]
             found = [group for group in groups if group is not None]
@@ -58,18 +61,28 @@ class LaneCounts(Record):
                 heads = {head, *(subject.graph.nodes[index].op_span for group in found for index in group[0])}
                 inside = {index for group in found for index in group[1]}
                 yield from self._of(subject, nodes[0], heads, inside)
+            else:
+                what = "chunks meet in a lane, something else reads its selector, or its results are not joined by it"
+                yield RewriteRefusal(self.name, what, head)
 
     def _of(
         self, subject: RewriteSubject, node: TypedNode, heads: set[Span], inside: set[int]
-    ) -> Iterator[RewriteSite]:
+    ) -> Iterator[RewritePlace]:
         count = getattr(node.op, "N", 0)
         if type(count) is not int:
+            yield RewriteRefusal(self.name, "how many lanes there are follows from a size", node.op_span)
             return
         line = subject.text.count("\n", 0, node.op_span.start) + 1
         for other in (2 * count, count // 2):
             edits = _counts(subject, heads, other) if 0 < other <= _MOST else None
             with_compute = _given_back(subject, inside, count, other)
             if edits is None or with_compute is None:
+                what = (
+                    f"{counted(other, 'lane')}: not from 1 to {_MOST}, or N is no number that is written or bound once"
+                )
+                if edits is not None:
+                    what = f"{counted(other, 'lane')} would need more than {subject.compute:,} FLOPs a cycle"
+                yield RewriteRefusal(self.name, what, node.op_span)
                 continue
             what = f"{counted(other, 'lane')}, not {count} (line {line})"
             yield RewriteSite(self.name, what, (*edits, *with_compute), (("N", str(other)),))

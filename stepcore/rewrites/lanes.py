@@ -15,10 +15,10 @@ from stepcore.check.rewriting import FreshNames
 from stepcore.cycles.timed import Timed
 from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
-from stepcore.records import Record
+from stepcore.rewrites.base import ExplainedRewrite
 from stepcore.rewrites.calls import WrittenCall
 from stepcore.rewrites.statements import lines_before, size_text
-from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import HOW, RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.sizes.dim import DimError
 from stepcore.text.wording import counted
 from stepcore.types import Shape
@@ -28,14 +28,14 @@ _COUNTS: Final = (2, 4)
 _BUSY: Final = 2  # one cycle in so many has to be work of the unit
 
 
-class Lanes(Record):
+class Lanes(ExplainedRewrite):
     """Replicate units that work most of the time: `Parallelize`, the unit in each lane, `Reassemble`."""
 
     name: str = "lanes"
     summary: str = "several units side by side where one is busy most of the time"
     timed: bool = True
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield two and four lanes for each unit that works for half of the cycles, and for all of these at once."""
         timed = subject.timed
         if timed is None or timed.cycles is None:
@@ -49,10 +49,16 @@ class Lanes(Record):
             if worked.get(node.index, 0) * _BUSY > timed.cycles and node.op_name in _WORKS
             and subject.is_alone(node) and (call := subject.call(node)) is not None
         ]  # fmt: skip
+        for node in subject.alone(*_WORKS):
+            if worked.get(node.index, 0) * _BUSY <= timed.cycles:
+                what = f"it works for {worked.get(node.index, 0):,} of {timed.cycles:,} cycles, less than half of them"
+                yield RewriteRefusal(self.name, what, node.op_span)
         apart = [item for item in busy if not any(_holds(other, item[1]) for _, other in busy)]
         for count in _COUNTS:
             for item in busy:
-                yield from self._of(subject, timed, [item], count)
+                found: list[RewritePlace] = list(self._of(subject, timed, [item], count))
+                what = f"no fixed outer dimensions that it does not fold hold {count} chunks, or it takes several lines"
+                yield from found or [RewriteRefusal(self.name, what, item[0].op_span)]
             if len(apart) > 1:
                 yield from self._of(subject, timed, apart, count)
 

@@ -14,57 +14,62 @@ from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.ops.streamify import Streamify
-from stepcore.records import Record
+from stepcore.rewrites.base import ExplainedRewrite
 from stepcore.rewrites.calls import WrittenCall, with_parameters, written_list
 from stepcore.rewrites.statements import assigned_line, times_read
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.sizes.dim import Dim, product
 from stepcore.text.span import Span
 
 
-class LoadAgain(Record):
+class LoadAgain(ExplainedRewrite):
     """Read tiles from memory as often as they are used, in place of a buffer on chip."""
 
     name: str = "load-again"
     summary: str = "tiles that are kept on chip are loaded as often as they are used"
     timed: bool = False
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield each Streamify of a buffer of tiles that a load fills."""
         for kept, node in subject.pairs("Bufferize", "Streamify"):
             load = subject.producer(kept.inputs[0])
             if load is None or load.inputs or not isinstance(load.op, LinearOffChipLoad):
-                continue
-            if not isinstance(node.op, Streamify) or not subject.is_alone(load):
-                continue
-            if not any(each.written for each in subject.checked.spec.parameters):
-                yield from self._of(subject, node.op, load.op, [node, kept, load])
+                yield RewriteRefusal(self.name, "what the buffer holds is not loaded as it is", node.op_span)
+            elif any(each.written for each in subject.checked.spec.parameters):
+                yield RewriteRefusal(
+                    self.name, "the program stores: memory may hold something else by then", node.op_span
+                )
+            elif isinstance(node.op, Streamify) and subject.is_alone(load):
+                site = self._of(subject, node.op, load.op, [node, kept, load])
+                yield RewriteRefusal(self.name, site, node.op_span) if isinstance(site, str) else site
 
     def _of(
         self, subject: RewriteSubject, read: Streamify, load: LinearOffChipLoad, nodes: Sequence[TypedNode]
-    ) -> Iterator[RewriteSite]:
+    ) -> RewriteSite | str:
         calls = [subject.call(node) for node in nodes]
         streamify, bufferize, source = calls
         if streamify is None or bufferize is None or source is None or load.shape is None or load.stride is None:
-            return
+            return "the load's shape and stride, or one of the operators, are not written out"
         shape, stride = written_list(source, "shape"), written_list(source, "stride")
         held = int(getattr(nodes[1].op, "a", 0))
         if shape is None or stride is None:
-            return
+            return "the load's shape and stride are not written out as lists"
         again = _again(streamify, read, ([Dim.of(size) for size in load.shape[:held]], shape[:held], stride[:held]))
         gone = _gone(subject, [streamify, bufferize, source])
-        if again is None or gone is None:
-            return
+        if again is None:
+            return "it reads the buffer in an order in which no load reads its tensor"
+        if gone is None:
+            return "the load or the buffer stand in lines that do more, or have names that are read elsewhere"
         sizes, strides = again
         counters = {"shape": [*sizes, *shape[held:]], "stride": [*strides, *stride[held:]]}
         head = with_parameters(
             subject.text, source, {name: f"[{', '.join(items)}]" for name, items in counters.items()}
         )
         if "\n" in head:
-            return
+            return "the load is written over several lines"
         name = load.memory.name
         sentence = f"tiles of {name} are loaded as often as they are used, not kept on chip"
-        yield RewriteSite(self.name, sentence, (*gone, Edit(streamify.whole, f"{head}.apply()")), (("tensor", name),))
+        return RewriteSite(self.name, sentence, (*gone, Edit(streamify.whole, f"{head}.apply()")), (("tensor", name),))
 
 
 def _again(

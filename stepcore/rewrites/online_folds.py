@@ -17,37 +17,58 @@ from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.records import Record
+from stepcore.rewrites.base import ExplainedRewrite
 from stepcore.rewrites.calls import WrittenCall, with_parameters
 from stepcore.rewrites.functions import WrittenFunction, declared, written_function
 from stepcore.rewrites.rescaled import TwoPasses, picked, rescaled
 from stepcore.rewrites.statements import bound_lines, is_movable, lines_before, read_of
-from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import HOW, RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 from stepcore.types import STuple, components, dtype_of, element_shape
 
+_NO_PASSES: Final = (
+    "no Map in front of it takes the exponential of rows below their greatest value, found by an Accum over the same "
+    "rows, in fp32 and by functions of one expression"
+)
+_UNWRITTEN: Final = (
+    "its sums do not follow exp(x - top) in proportion, or the lines of both passes are not written so that one can go"
+)
 _KEPT: Final = ("fn", "b")  # parameters of the fold for the greatest value that the other one has, too
 
 
-class OnlineFold(Record):
+class OnlineFold(ExplainedRewrite):
     """Fold a greatest value, and sums that follow it, in one pass over the rows."""
 
     name: str = "online-fold"
     summary: str = "a greatest value and the sums that follow it are folded in one pass"
     timed: bool = False
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield each fold of exponentials below a greatest value that another fold of the same rows finds."""
         for total in subject.alone("Accum"):
             reads = _reads(subject, total)
+            found_any = False
             for at in range(0 if reads is None else len(reads.streams)):
                 found = None if reads is None else _found(subject, total, reads, at)
                 edits = None if found is None else _edits(subject, found)
+                if found is not None and edits is None:
+                    yield RewriteRefusal(self.name, _UNWRITTEN, total.op_span)
+                found_any |= found is not None
                 if found is not None and edits is not None:
                     rows = "rows are read once" if found.is_last else "one pass fewer"
                     names = [each.name for each in (found.functions.top, found.functions.total)]
                     yield RewriteSite(
                         self.name, f"{' and '.join(names)} are one fold, {rows}", tuple(edits), ((HOW, rows),)
                     )
+
+            if reads is not None and not found_any and _follows_a_map(subject, reads):
+                yield RewriteRefusal(self.name, _NO_PASSES, total.op_span)
+
+
+def _follows_a_map(subject: RewriteSubject, reads: _Reads) -> bool:
+    """Whether something that is folded was made by a Map of two streams, as exponentials below a value are."""
+    made = (_maker(subject, stream, "Map")[0] for stream in reads.streams)
+    return any(each is not None and len(each.inputs) > 1 for each in made)
 
 
 class _Reads(Record):

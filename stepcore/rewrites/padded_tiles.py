@@ -19,7 +19,7 @@ from stepcore.rewrites.calls import around
 from stepcore.rewrites.functions import NewFunction, declared
 from stepcore.rewrites.rows_in_tiles import row_by_row
 from stepcore.rewrites.statements import bound_lines, is_movable, lines_before
-from stepcore.rewrites.subject import RewriteRefusal, RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.sizes.kinds import bound
 from stepcore.text.span import Span
@@ -35,7 +35,7 @@ class PaddedTiles(ExplainedRewrite):
     summary: str = "tiles of a fixed size that are filled up, instead of one tile of all rows"
     timed: bool = False
 
-    def places(self, subject: RewriteSubject) -> Iterator[RewriteSite | RewriteRefusal]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield each Retile of all rows of a list, with some numbers of rows."""
         for head, nodes in subject.heads.items():
             if nodes[0].op_name != "Retile":

@@ -16,7 +16,7 @@ from stepcore.graph.typed import TypedNode
 from stepcore.rewrites.base import ExplainedRewrite
 from stepcore.rewrites.calls import WrittenCall, around
 from stepcore.rewrites.statements import names_bound
-from stepcore.rewrites.subject import RewriteRefusal, RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 from stepcore.text.wording import counted
 
@@ -31,7 +31,7 @@ class ShareRegion(ExplainedRewrite):
     summary: str = "one unit for several branches in turn, instead of one for each"
     timed: bool = True
 
-    def places(self, subject: RewriteSubject) -> Iterator[RewriteSite | RewriteRefusal]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield each Reassemble whose branches end in Maps of one function, with what all of these compute together."""
         if subject.timed is None:
             return
@@ -40,8 +40,11 @@ class ShareRegion(ExplainedRewrite):
             units = [maker for maker in makers if maker is not None and maker.op_name == "Map"]
             if units and len(makers) > 1:
                 yield self._of(subject, node, units)
+            elif len(makers) > 1:
+                ends = " or ".join(sorted({"an input" if maker is None else maker.written for maker in makers}))
+                yield RewriteRefusal(self.name, f"its branches end in {ends}, not in a Map", node.op_span)
 
-    def _of(self, subject: RewriteSubject, joined: TypedNode, units: list[TypedNode]) -> RewriteSite | RewriteRefusal:
+    def _of(self, subject: RewriteSubject, joined: TypedNode, units: list[TypedNode]) -> RewritePlace:
         whole, calls = subject.call(joined), [subject.call(unit) for unit in units]
         written = [call for call in calls if call is not None]
         fault = _fault(subject, joined, units)

@@ -15,24 +15,24 @@ from typing import Final
 from stepcore.check.rewriting import FreshNames
 from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
-from stepcore.records import Record
+from stepcore.rewrites.base import ExplainedRewrite
 from stepcore.rewrites.calls import WrittenCall, applied_to
 from stepcore.rewrites.functions import NewFunction, WrittenFunction, declared, replaced, written_function
-from stepcore.rewrites.subject import RewriteSite, RewriteSubject
+from stepcore.rewrites.subject import RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 
 _SHAPES: Final = ("Flatten", "Promote", "Identity", "Repeat", "RepeatRef", "Expand")
 _LONGEST: Final = 2000  # characters of an expression that is taken apart
 
 
-class SplitMap(Record):
+class SplitMap(ExplainedRewrite):
     """Give what a Map does to one of its inputs to a Map of its own."""
 
     name: str = "split-map"
     summary: str = "what a Map makes of one input goes into a Map of its own"
     timed: bool = False
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield each input of each Map of which a part of its function can be taken off."""
         for node in subject.alone("Map"):
             call = subject.call(node)
@@ -40,8 +40,13 @@ class SplitMap(Record):
                 continue
             fn = call.keywords["fn"]
             function = written_function(subject, subject.text[fn.start : fn.end])
-            if function is not None and len(function.arguments) == 1 and len(function.inputs) == len(call.items):
-                yield from self._of(subject, node, call, function)
+            if function is None or len(function.arguments) != 1 or len(function.inputs) != len(call.items):
+                what = "the types of its function are not written one by one at a declaration of the file"
+                yield RewriteRefusal(self.name, what, node.op_span)
+                continue
+            found: list[RewritePlace] = list(self._of(subject, node, call, function))
+            what = f"{function.name} makes nothing of one input alone before it joins it with the rest"
+            yield from found or [RewriteRefusal(self.name, what, node.op_span)]
 
     def _of(
         self, subject: RewriteSubject, node: TypedNode, call: WrittenCall, function: WrittenFunction

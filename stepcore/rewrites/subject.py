@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 from stepcore.check.files import CheckResult, check_text, program_faults
 from stepcore.check.programs import Checked
@@ -41,11 +41,17 @@ class RewriteSite(Record):
 
 
 class RewriteRefusal(Record):
-    """A place that a rewrite is about where it does not apply: ``sentence`` says why, of the operator at ``place``."""
+    """A place that a rewrite is about where it does not apply: ``sentence`` says why, of the operator at ``place``.
+
+    ``place`` is None where the sentence is about the program as a whole.
+    """
 
     rewrite: str
     sentence: str
-    place: Span
+    place: Span | None = None
+
+
+RewritePlace: TypeAlias = RewriteSite | RewriteRefusal
 
 
 @dataclass(frozen=True)  # without slots: what is derived is kept

@@ -19,31 +19,41 @@ from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.ops.random_off_chip_load import RandomOffChipLoad
-from stepcore.records import Record
-from stepcore.rewrites.subject import HOW, RewriteSite, RewriteSubject
+from stepcore.rewrites.base import ExplainedRewrite
+from stepcore.rewrites.subject import HOW, RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.rewrites.written_sizes import SizeLiteral, written_sizes
 from stepcore.sizes.dim import Dim, DimError
 from stepcore.types import element_sizes
 
 _LARGEST: Final = 1 << 20
+_NO_SIZE: Final = (
+    "no size of its tiles is a name or a number that counts rows or columns of tiles alone, and that the reference "
+    "reads at most in the reshape that it returns, or a read counts tiles by numbers"
+)
 
 
-class TileSizes(Record):
+class TileSizes(ExplainedRewrite):
     """Double or halve a number that a Python file uses as a size of tiles."""
 
     name: str = "tile-sizes"
     summary: str = "tiles of other sizes"
     timed: bool = False
 
-    def sites(self, subject: RewriteSubject) -> Iterator[RewriteSite]:
+    def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield the next larger and the next smaller size for each one."""
         code, tree = subject.code, subject.tree
         if subject.result.module is None or code is None or tree is None:
+            yield RewriteRefusal(self.name, "sizes of tiles are changed in Python files only")
             return
         given = {each for port in subject.checked.spec.inputs for each in element_sizes(port.type.element)}
-        for size in written_sizes(tree, code, subject.name, subject.checked.spec.reference):
+        sizes = list(written_sizes(tree, code, subject.name, subject.checked.spec.reference))
+        if not sizes:
+            yield RewriteRefusal(self.name, _NO_SIZE)
+        for size in sizes:
             if not size.name and Dim.of(size.value) in given:
-                continue  # the type of an input
+                what = f"tiles of {size.value} are the type of an input, which stays"
+                yield RewriteRefusal(self.name, what)
+                continue
             for other in _others(size.value, _cut(subject, size)):
                 before = f"{size.name} was {size.value}" if size.name else f"{size.value} before"
                 sentence = f"{size.used} in tiles of {other} ({before})"

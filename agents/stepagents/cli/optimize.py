@@ -6,11 +6,12 @@ import json
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from stepagents.cli import options as o
+from stepagents.cli.programs.explained import explained_json, explained_order, show_explained
 from stepagents.cli.programs.model import ModelWish, Proposer, open_asker
 from stepagents.cli.programs.orders import (
     CapacityOption,
@@ -61,6 +62,9 @@ def optimize(
     ] = None,
     proposer: Annotated[Proposer, typer.Option("--proposer", help="Who proposes changes.")] = Proposer.AUTO,
     apply: Annotated[bool, typer.Option("--apply", help="Write the best program into its file.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Search nothing; tell where each rewrite applies, and why not elsewhere.")
+    ] = False,
     executor: o.ExecutorOption = o.ExecutorName.LOCAL,
     ray_address: o.RayAddressOption = None,
     workers: o.WorkersOption = None,
@@ -90,6 +94,8 @@ def optimize(
     wish = ModelWish(proposer, asked)
     wish.check()
     orders = ProgramOrders(TargetWish(hw, capacity, compute, goal))
+    if explain:
+        _explain(programs, orders, output_format, apply=apply)
     choice = ExecutorChoice(ray_address=ray_address, workers=workers, module=OPTIMIZE_WORKER)
     goes_on = proposer is Proposer.AUTO
     parts = [sorted(programs), hw, capacity, compute, goal.value, proposer.value]
@@ -119,6 +125,28 @@ def optimize(
     if stop.is_set():
         raise typer.Exit(EXIT_INTERRUPTED)
     raise typer.Exit(EXIT_FINDINGS if any(outcome.best is None for outcome in outcomes) else EXIT_CLEAN)
+
+
+def _explain(programs: list[str], orders: ProgramOrders, output_format: OptimizeFormat, *, apply: bool) -> NoReturn:
+    """Tell what rewrites could do in each program, and why they cannot; nothing is searched or written."""
+    if output_format is OptimizeFormat.HTML:
+        raise typer.BadParameter("--explain gives text or json", param_hint="--format")
+    if apply:
+        raise typer.BadParameter("--explain changes nothing: leave one of the two out", param_hint="--apply")
+    with interruptible() as stop:
+        found = []
+        for order in orders.each(programs, stop):
+            places = explained_order(order)
+            found.append((order, places))
+            if places is not None and output_format is OptimizeFormat.TEXT:
+                show_explained(order, places)
+    if output_format is OptimizeFormat.JSON:
+        print(json.dumps([explained_json(order, places) for order, places in found], indent=2))
+    if orders.unusable:
+        raise typer.Exit(EXIT_UNUSABLE)
+    if stop.is_set():
+        raise typer.Exit(EXIT_INTERRUPTED)
+    raise typer.Exit(EXIT_FINDINGS if any(places is None for _, places in found) else EXIT_CLEAN)
 
 
 def _optimized(order: ProgramOrder, search: ProgramSearch, asker: ModelAsker | None, *, goes_on: bool) -> Optimized:

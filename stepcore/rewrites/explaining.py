@@ -1,0 +1,68 @@
+"""What each rewrite could do in a program, and why it cannot where it is about an operator but does not apply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from stepcore.records import Record
+from stepcore.rewrites.base import Rewrite
+from stepcore.rewrites.subject import RewritePlace, RewriteSite, RewriteSubject, applied
+from stepcore.text.span import Span
+
+_UNCHECKED: Final = "what it would write does not check, or takes or gives something else"
+_NO_PLACE: Final = "the program has no place for it"
+_UNTIMED: Final = "it looks at cycles, and the program was not timed"
+
+
+class ExplainedPlace(Record):
+    """One place of a program and a rewrite: whether it ``applies`` there, and what it does, or why it does not.
+
+    ``line`` counts from 1, and ``operator`` is how it is written; 0 and empty where that is the program as a whole.
+    """
+
+    rewrite: str
+    applies: bool
+    sentence: str
+    line: int = 0
+    operator: str = ""
+
+
+def explained(subject: RewriteSubject, rewrites: Sequence[Rewrite]) -> Iterator[ExplainedPlace]:
+    """Yield, for each rewrite in turn, each place that it is about once, in the order of its places; one for no place.
+
+    Each site is applied and checked, as the search would do it.
+    """
+    for rewrite in rewrites:
+        if rewrite.timed and subject.timed is None:
+            yield ExplainedPlace(rewrite.name, False, _UNTIMED)
+            continue
+        found = list(dict.fromkeys(_explained(subject, place) for place in rewrite.places(subject)))
+        yield from found or [ExplainedPlace(rewrite.name, False, f"{_NO_PLACE} ({rewrite.summary})")]
+
+
+def _explained(subject: RewriteSubject, place: RewritePlace) -> ExplainedPlace:
+    if isinstance(place, RewriteSite):
+        applies = applied(subject, place) is not None
+        sentence = place.sentence if applies else f"{place.sentence}: {_UNCHECKED}"
+        return ExplainedPlace(place.rewrite, applies, sentence, *_shown(subject, _edited(subject, place)))
+    return ExplainedPlace(place.rewrite, False, place.sentence, *_shown(subject, place.place))
+
+
+def _edited(subject: RewriteSubject, site: RewriteSite) -> Span | None:
+    """Return the first operator that a site changes."""
+    heads = sorted(subject.heads, key=lambda head: head.start)
+    calls = [(head, call) for head in heads if (call := subject.call(subject.heads[head][0])) is not None]
+    for head, call in calls:
+        if any(
+            edit.span.start < call.head.end and call.head.start < max(edit.span.end, edit.span.start + 1)
+            for edit in site.edits
+        ):
+            return head
+    return next((head for head, call in calls if any(call.whole.start == edit.span.start for edit in site.edits)), None)
+
+
+def _shown(subject: RewriteSubject, place: Span | None) -> tuple[int, str]:
+    if place is None:
+        return 0, ""
+    return subject.text.count("\n", 0, place.start) + 1, subject.text[place.start : place.end]
