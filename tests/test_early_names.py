@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import pytest
@@ -198,7 +197,7 @@ def test_what_check_finds_is_what_python_raises(part: int) -> None:
         data = bool(number % 2)
         text = early_programs.drawn(part, number, data=data)
         runs = [early_programs.run(text, argument) for argument in range(4 if data else 1)]
-        found = early_reads(ast.parse(text).body, FnScope(), ["u"])
+        found = early_reads(CodeBlock(Embedded.whole(text), ("u",)), FnScope())
         if not any(run.is_early for run in runs):
             kinds["runs"] += 1
             lines = frozenset().union(*(run.lines for run in runs))

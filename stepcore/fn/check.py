@@ -19,7 +19,7 @@ from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn import aliases, allow, compiled
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.early import EarlyRead, early_in_blocks, early_in_prelude, early_reads
-from stepcore.fn.prelude import assigned_names, prelude_names
+from stepcore.fn.prelude import assigned_names, names_bound_by, prelude_names
 from stepcore.fn.shapes.inference import shape_findings
 from stepcore.fn.source import BodySyntaxError, node_span, statements
 from stepcore.fn.walk.finding import BodyFinding, BodyKind
@@ -197,7 +197,7 @@ def _positioned(findings: list[BodyFinding], block: CodeBlock) -> list[Diagnosti
 
 def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
     arguments = decl.body.arguments
-    own, known = assigned_names(body), known_names(scope)
+    own, known = names_bound_by(decl.body), known_names(scope)
     walker = Walker(BodyKind.FUNCTION, scope, known | own | set(arguments))
     counts = [len(components(decl.output)), len(components(decl.input))] if decl.has_state else [
         len(components(decl.input))
@@ -206,7 +206,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
     walker.arguments = tuple(arguments)
     walker.statements(body)
     findings = walker.findings
-    findings += [] if findings else _early(early_reads(body, scope, arguments))
+    findings += [] if findings else _early(early_reads(decl.body, scope))
     if not any(about(finding.code).subject is Subject.FORBIDDEN for finding in findings):
         findings += _return_findings(decl, body)
     return findings or _not_compiled(body)
@@ -290,7 +290,7 @@ def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int)
     if isinstance(parsed, Diagnostic):
         return [parsed]
     walker = Walker(BodyKind.FUNCTION, scope, known_names(scope) | assigned_names(parsed) | set(block.arguments))
-    findings = _walked(walker, parsed, block, lambda: early_reads(parsed, scope, block.arguments))
+    findings = _walked(walker, parsed, block, lambda: early_reads(block, scope))
     gap = _missing_return(parsed)
     if gap is not None or not parsed:
         span = node_span(block.source, gap) if gap is not None else decl.span

@@ -247,6 +247,11 @@ def _bound_names(text: str) -> frozenset[str]:
     return assigned_names(body)
 
 
+def names_bound_by(block: CodeBlock) -> frozenset[str]:
+    """Return :func:`assigned_names` of a block, found once for each text; none where it does not parse."""
+    return _bound_names(block.source.text)
+
+
 def prelude_names(block: CodeBlock | None) -> frozenset[str]:
     """Return every name that a ``global`` block binds, sizes bound through ``ctx`` (``E_value``) included."""
     if block is None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from stepcore.findings import budget
 from stepcore.fn import allow
-from stepcore.fn.decl import FnScope
-from stepcore.fn.early.paths import Frame, Held, HelperValue, Path
+from stepcore.fn.decl import CodeBlock, FnScope
+from stepcore.fn.early.paths import Frame, Held, HelperValue, Items, Path
 from stepcore.fn.early.statements import Follower
 from stepcore.fn.members import no_value_yet
-from stepcore.fn.prelude import assigned_names, constant_bindings, prelude_names
+from stepcore.fn.prelude import assigned_names, constant_bindings, names_bound_by, prelude_names
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.records import Record
 from stepcore.sizes.dim import DEFAULT_SIZES
-
-_COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
 
 
 class EarlyRead(Record):
@@ -35,19 +33,19 @@ class EarlyRead(Record):
         return no_value_yet(self.name)
 
 
-def early_reads(body: Sequence[ast.stmt], scope: FnScope, arguments: Collection[str] = ()) -> list[EarlyRead]:
-    """Return the reads of a function's body that find no value, in their order.
+def early_reads(block: CodeBlock, scope: FnScope) -> list[EarlyRead]:
+    """Return the reads of a function's body, which parses, that find no value, in their order. Its arguments have one.
 
-    ``arguments`` have one from the beginning. Where it is certain that Python comes to a read it is one of these, and
+    Where it is certain that Python comes to a read it is one of these, and
     where no way that leads to it gives the name a value.
     """
-    own = assigned_names(list(body))
-    if not own and not _may_read_early(body, scope):
+    own = names_bound_by(block)
+    if not own and not _may_read_early(block.source.text, scope):
         return []  # most: one line that returns
     around, known = _globals(scope)
-    frame = Frame(own | frozenset(arguments), around)
-    path = Path({**known, **{(frame, name): Held() for name in arguments}})
-    return _found(Follower(frame, path, _sizes(scope), _known_outside(scope)), body)
+    frame = Frame(own | frozenset(block.arguments), around)
+    path = Path({**known, **{(frame, name): Held() for name in block.arguments}})
+    return _found(Follower(frame, path, _sizes(scope), _known_outside(scope)), statements(block))
 
 
 def early_in_blocks(blocks: Sequence[Sequence[ast.stmt]], scope: FnScope) -> list[list[EarlyRead]]:
@@ -71,15 +69,9 @@ def _found(follower: Follower, body: Sequence[ast.stmt]) -> list[EarlyRead]:
     return sorted(found, key=lambda read: (read.node.lineno, read.node.col_offset))
 
 
-def _may_read_early(body: Sequence[ast.stmt], scope: FnScope) -> bool:
+def _may_read_early(text: str, scope: FnScope) -> bool:
     """Whether a body that binds no name may read one too early: in a comprehension, or by a helper of ``global``."""
-    names = prelude_names(scope.prelude)
-    for node in (node for statement in body for node in ast.walk(statement)):
-        if isinstance(node, _COMPREHENSIONS) and len(node.generators) > 1:
-            return True
-        if isinstance(node, ast.Name) and node.id in names:
-            return True
-    return False
+    return text.count("for") > 1 or any(name in text for name in prelude_names(scope.prelude))
 
 
 def _sizes(scope: FnScope) -> dict[str, int]:
@@ -123,16 +115,18 @@ def _of_prelude(scope: FnScope) -> tuple[Frame | None, dict[tuple[Frame, str], H
             follower.ended = False
     if not follower.ended or follower.too_early():  # reported there
         return frame, {(frame, name): Held() for name in frame.own}
-    return frame, {key: _foreign(held) for key, held in follower.path.names.items()}
+    lists_stay = not follower.may_change_lists()
+    return frame, {key: _foreign(held, lists_stay) for key, held in follower.path.names.items()}
 
 
-def _foreign(held: Held) -> Held:
-    value = held.value
-    return (
-        Held(HelperValue(value.node, value.around, is_foreign=True), held.sure)
-        if isinstance(value, HelperValue)
-        else held
-    )
+def _foreign(held: Held, lists_stay: bool) -> Held:
+    """Return what another block sees of a name of ``global``."""
+    match held.value:
+        case HelperValue(node=node, around=around):
+            return Held(HelperValue(node, around, is_foreign=True), held.sure)
+        case Items(is_list=True) if not lists_stay:
+            return Held(sure=held.sure)
+    return held
 
 
 __all__ = ["EarlyRead", "early_in_blocks", "early_in_prelude", "early_reads"]

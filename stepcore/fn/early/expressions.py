@@ -47,7 +47,6 @@ class Expressions(ABC):
         self.wrong: dict[int, tuple[ast.expr, str, str]] = {}  # reads that certainly find no value, by identity
         self.reads: dict[int, tuple[ast.expr, str, str]] = {}  # those that found none on some way
         self.fine: set[int] = set()  # those that found one on some way
-        self.lists_stay = True  # whether nothing in the text makes a list longer or shorter
         self.site: tuple[ast.expr, str] | None = None  # the call by which a helper of another block is followed
         self.made = 0  # functions so far
         self._steps = _MOST_STEPS
@@ -111,7 +110,12 @@ class Expressions(ABC):
         if not held.sure:  # where it has none Python stops
             path.names[holder, name] = Held(held.value)
         value = held.value
-        return ANYTHING if isinstance(value, Items) and value.is_list and not self.lists_stay else value
+        is_list = isinstance(value, Items) and value.is_list
+        return ANYTHING if is_list and self.may_change_lists() else value
+
+    @abstractmethod
+    def may_change_lists(self) -> bool:
+        """Return whether anything in the text may make a list longer or shorter, by whatever name."""
 
     @abstractmethod
     def is_outside(self, name: str) -> bool:

@@ -44,8 +44,13 @@ class Follower(Expressions):
         self._outside = outside
         self._depth = 0
         self._helpers: list[HelperValue] = []
+        self._blocks: list[Sequence[ast.stmt]] = []
         self.ended = False  # whether all was followed to its end
         self._called: set[int] = set()  # the identities of the definitions of helpers that were followed
+
+    def may_change_lists(self) -> bool:
+        """Return whether anything in the text may make a list longer or shorter, by whatever name."""
+        return any(_may_change_length(node) for body in self._blocks for each in body for node in ast.walk(each))
 
     def is_outside(self, name: str) -> bool:
         """Return whether a name of the outermost block is known before the block binds it."""
@@ -53,7 +58,7 @@ class Follower(Expressions):
 
     def block(self, body: Sequence[ast.stmt]) -> None:
         """Follow the next statements of the scope."""
-        self.lists_stay = self.lists_stay and not any(map(_may_change_length, _nodes(body)))
+        self._blocks.append(body)
         try:
             ends = self._run(body, self.frame, self.path)
             self.ended = End.NEXT in ends
@@ -254,10 +259,6 @@ def _merged(several: Sequence[Ends]) -> Ends:
         for end, paths in ends.items():
             merged.setdefault(end, []).extend(paths)
     return merged
-
-
-def _nodes(body: Sequence[ast.stmt]) -> list[ast.AST]:
-    return [node for statement in body for node in ast.walk(statement)]
 
 
 _CHANGES: Final = frozenset({"append", "extend", "insert", "pop", "reverse", "sort", "remove", "clear"})
