@@ -10,7 +10,7 @@ import torch
 import early_programs
 from stepcore.check.files import check_text
 from stepcore.fn.decl import CodeBlock, FnScope
-from stepcore.fn.early import early_reads
+from stepcore.fn.early import faults_in_body
 from stepcore.sim.fnvec.env import FnEnv
 from stepcore.sim.fnvec.errors import FnRuntimeError
 from stepcore.text.span import Embedded
@@ -197,7 +197,7 @@ def test_what_check_finds_is_what_python_raises(part: int) -> None:
         data = bool(number % 2)
         text = early_programs.drawn(part, number, data=data)
         runs = [early_programs.run(text, argument) for argument in range(4 if data else 1)]
-        found = early_reads(CodeBlock(Embedded.whole(text), ("u",)), FnScope())
+        found = faults_in_body(CodeBlock(Embedded.whole(text), ("u",)), FnScope())
         if not any(run.is_early for run in runs):
             kinds["runs"] += 1
             lines = frozenset().union(*(run.lines for run in runs))

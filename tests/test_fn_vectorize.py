@@ -288,6 +288,12 @@ CASES = [
         [V],
         V,
     ),
+    one("xs = [input[0], input[0] * 1]\nreturn [input[0] * xs.index(xs[1])]", [S], S, vectorized=False),
+    one("xs = [input[0], input[0] * 1]\nreturn [input[0] * xs.count(xs[1])]", [S], S, vectorized=False),
+    one("c = 1.0 in [input[0] * 0 + 1]\nreturn [input[0] * (2 if c else 3)]", [S], S, vectorized=False),
+    one("xs = [input[0], input[0] * 2]\nxs.remove(xs[0] * 2)\nreturn [xs[0]]", [S], S, vectorized=False),
+    one("xs = [3, 1, 2]\nys = xs\nys.remove(1)\nreturn [input[0] * xs[1]]", [V], V),
+    one("xs = [3, 1]\nys = xs\nys.clear()\nreturn [input[0] * len(xs)]", [V], V),
     one("def g(a):\n    return a + 1, a - 1\nu, v = g(input[0])\nreturn [u * v]", [V], V),
     # A tensor of another dtype, and no question for the one that it has, which all positions share.
     one("return [input[0].type(torch.int32) + 0.5]", [V], V),

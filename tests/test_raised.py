@@ -114,12 +114,26 @@ def test_a_file_that_replaces_functions_of_pytorch_is_told_so(name: str) -> None
     with untouched(), pytest.raises(JobError) as found:
         import_module("a.py", f"import torch\n{REPLACED[name]}\n")
     assert found.value.code == "STEP408"
-    assert f"the file replaces {name}, with which results" in found.value.message
+    assert f"line 2: the file replaces {name}, with which results" in found.value.message
+    assert found.value.detail is not None
+    assert found.value.detail["line"] == 2
     assert "give your function another name" in found.value.message
 
     module = import_module("a.py", f"import torch\ndef f(x):\n    {REPLACED[name]}\n    return x\n")
-    with untouched(), pytest.raises(SimError, match=f"the reference failed: the file replaces {name},"):
+    with untouched(), pytest.raises(SimError, match=f"the reference failed: line 3: the file replaces {name},"):
         guarded_reference(module.f, "a.py")(torch.ones(1))
+
+
+def test_what_replaces_a_function_by_its_name_or_in_a_helper_has_a_line_as_well() -> None:
+    with untouched(), pytest.raises(JobError, match=r"line 3: the file replaces torch\.add"):
+        import_module("a.py", "import torch\nx = 1\nsetattr(torch, 'add', torch.mul)\n")
+    module = import_module(
+        "a.py", "import torch\ndef g():\n    torch.add = torch.mul\ndef f(x):\n    g()\n    return x\n"
+    )
+    with untouched(), pytest.raises(SimError, match=r"line 3: the file replaces torch\.add"):
+        guarded_reference(module.f, "a.py")(torch.ones(1))
+    with untouched(), pytest.raises(JobError, match=r"imported: the file replaces torch\.add"):
+        import_module("a.py", "import torch\nfor n in ['a' + 'dd'.lower()]:\n    setattr(torch, n, torch.mul)\n")
 
 
 @pytest.mark.parametrize("name", REPLACED)
@@ -148,8 +162,12 @@ def test_what_replaces_nothing_is_none_of_it(change: Callable[[], Any]) -> None:
     ("head", "body", "said"),
     [
         ("class E(Exception):\n    def __str__(self): raise E()\n", "raise E('x')", r"failed: line \d+: E "),
-        ("torch.Tensor.__eq__ = lambda a, b: True\n", "return x.sum(1)", "the file replaces torch.Tensor.__eq__, "),
-        ("", "torch.isclose = torch.ones", "the file replaces torch.isclose, "),
+        (
+            "torch.Tensor.__eq__ = lambda a, b: True\n",
+            "return x.sum(1)",
+            r"line \d+: the file replaces torch.Tensor.__eq",
+        ),
+        ("", "torch.isclose = torch.ones", r"line \d+: the file replaces torch.isclose, "),
     ],
 )
 @pytest.mark.parametrize("is_script", [False, True])

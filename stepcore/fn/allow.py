@@ -100,11 +100,18 @@ _INPLACE: Final = names(torch_table.INPLACE)
 TENSOR_METHODS: Final = _of("torch.Tensor") | _INPLACE | names("dim")
 RANDOM_METHODS: Final = DRAWING["torch.Tensor"]
 TENSOR_ATTRIBUTES: Final = names("T mT H mH shape dtype ndim device real is_cuda itemsize nbytes")
-# Fields of what topk, sort, max(dim), aminmax... return.
-RESULT_FIELDS: Final = names("values indices min max")
+# Fields of what topk, sort, max(dim), aminmax, linalg.svd... return.
+RESULT_FIELDS: Final = names(
+    """values indices min max mantissa exponent hist bin_edges sign logabsdet eigenvalues eigenvectors P L U Q R S V Vh
+    LU pivots info inverse result solution residuals rank singular_values cloned_coefficient"""
+)
 # Attributes of helper objects.
 MODULE_ATTRIBUTES: Final = names("weight bias in_features out_features eps normalized_shape")
-CONTAINER_METHODS: Final = names("append extend insert pop reverse sort copy index count keys values items get")
+CONTAINER_METHODS: Final = names(
+    "append extend insert pop reverse sort clear remove copy index count keys values items get"
+)
+# Those that change what they are called at.
+CONTAINER_CHANGES: Final = names("append extend insert pop reverse sort clear remove")
 DTYPE_ATTRIBUTES: Final = names("is_floating_point itemsize")
 
 BUILTINS: Final = names(

@@ -18,7 +18,7 @@ from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn import aliases, allow, compiled
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.fn.early import EarlyRead, early_in_blocks, early_in_prelude, early_reads
+from stepcore.fn.early import Fault, faults_in_blocks, faults_in_body, faults_in_prelude
 from stepcore.fn.prelude import assigned_names, names_bound_by, prelude_names
 from stepcore.fn.shapes.inference import shape_findings
 from stepcore.fn.source import BodySyntaxError, node_span, statements
@@ -109,16 +109,16 @@ def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterab
     if kind == "prelude":
         names |= prelude_names(block)
     walker = Walker(BodyKind.PRELUDE if kind == "prelude" else BodyKind.REFERENCE, scope, names)
-    early = (lambda: early_in_prelude(parsed, scope)) if kind == "prelude" else None
+    early = (lambda: faults_in_prelude(parsed, scope)) if kind == "prelude" else None
     return _positioned(_walked(walker, parsed, block, early), block)
 
 
 def _walked(
-    walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock, early: Callable[[], list[EarlyRead]] | None = None
+    walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock, early: Callable[[], list[Fault]] | None = None
 ) -> list[BodyFinding]:
     try:
         walker.statements(body)
-        walker.findings += _early(early()) if early is not None and not walker.findings else []
+        walker.findings += _faults(early()) if early is not None and not walker.findings else []
     except OutOfBudget as error:
         raise error.at(block.source.outer) from None
     except RecursionError:
@@ -131,26 +131,26 @@ def _not_compiled(body: Sequence[ast.stmt]) -> list[BodyFinding]:
     return [] if error is None else [BodyFinding("STEP301", *error)]
 
 
-def _early(reads: Iterable[EarlyRead]) -> list[BodyFinding]:
-    """Return findings where names are read before the body binds them."""
-    return [BodyFinding("STEP303", read.node, read.message) for read in reads]
+def _faults(faults: Iterable[Fault]) -> list[BodyFinding]:
+    """Return findings where names are read before the body binds them, or lists written into texts."""
+    return [BodyFinding(fault.code, fault.node, fault.message) for fault in faults]
 
 
 def check_references(blocks: Sequence[CodeBlock], scope: FnScope) -> list[Diagnostic]:
-    """Return which names reference blocks, which share one scope, read before one of them binds it (STEP303).
+    """Return what :mod:`stepcore.fn.early` finds in reference blocks, which share one scope.
 
     ``blocks`` have no findings of :func:`check_block`.
     """
     if not blocks:
         return []
     try:
-        found = early_in_blocks([statements(block) for block in blocks], scope)
+        found = faults_in_blocks([statements(block) for block in blocks], scope)
     except OutOfBudget as error:
         raise error.at(blocks[0].source.outer) from None
     except RecursionError:
         return [*_positioned(_too_deep(statements(blocks[0])), blocks[0])]
     pairs = zip(blocks, found, strict=True)
-    return [item for block, reads in pairs for item in _positioned(_early(reads), block)]
+    return [item for block, reads in pairs for item in _positioned(_faults(reads), block)]
 
 
 def _too_deep(body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
@@ -206,7 +206,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
     walker.arguments = tuple(arguments)
     walker.statements(body)
     findings = walker.findings
-    findings += [] if findings else _early(early_reads(decl.body, scope))
+    findings += [] if findings else _faults(faults_in_body(decl.body, scope))
     if not any(about(finding.code).subject is Subject.FORBIDDEN for finding in findings):
         findings += _return_findings(decl, body)
     return findings or _not_compiled(body)
@@ -290,7 +290,7 @@ def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int)
     if isinstance(parsed, Diagnostic):
         return [parsed]
     walker = Walker(BodyKind.FUNCTION, scope, known_names(scope) | assigned_names(parsed) | set(block.arguments))
-    findings = _walked(walker, parsed, block, lambda: early_reads(block, scope))
+    findings = _walked(walker, parsed, block, lambda: faults_in_body(block, scope))
     gap = _missing_return(parsed)
     if gap is not None or not parsed:
         span = node_span(block.source, gap) if gap is not None else decl.span

@@ -24,6 +24,8 @@ _HABITS: Final[dict[str, str]] = {
         _LEAVE_OUT + "functions compute forward only",
     ),
     **dict.fromkeys(("numpy", "tolist", "data"), _LEAVE_OUT + "the tensor itself has all that a function needs"),
+    **dict.fromkeys(("eval", "train"), _LEAVE_OUT + "the modules that there are compute alike without it"),
+    **dict.fromkeys(("update", "setdefault"), "write d[KEY] = VALUE"),
     "astype": "write .to(torch.float32)",
     "copy": "write .clone()",
     "dot": "write torch.dot or @",
@@ -51,6 +53,8 @@ def unknown_name(name: str, *known: Set[str]) -> str:
     library = _LIBRARIES.get(name)
     if library:
         return f"{text}; {library}"
+    if name in _OF_PYTHON:
+        return f"{name} of Python is not part of the function language; {_OF_PYTHON[name]}"
     return text + (allow.suggestion(name, *known) or "; assign it before, or bind it in global")
 
 
@@ -60,6 +64,12 @@ def no_value_yet(name: str) -> str:
     return f"{text}; bind it before, or give it another name"
 
 
+_OF_PYTHON: Final = {
+    "map": "write a comprehension: [f(x) for x in xs]",
+    "filter": "write a comprehension: [x for x in xs if f(x)]",
+    "set": "write a list",
+    "frozenset": "write a tuple",
+}
 _LIBRARIES: Final = {
     "F": "write torch.nn.functional for it",
     "nn": "write torch.nn for it",

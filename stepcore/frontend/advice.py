@@ -10,6 +10,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from stepcore.fn.aliases import bound_modules
+
 _FOLD: Final = "step.Accum(fn=..., b=...) folds the innermost b dimensions with a function of yours"
 _SCAN: Final = "step.Scan(fn=..., b=...) emits the state of a fold after each element"
 _COMPUTE: Final = "compute in an element function, and apply that with step.Map(fn=...)"
@@ -93,3 +95,62 @@ def of_arithmetic(op: ast.operator | ast.unaryop, streams: Sequence[str], writte
     if isinstance(op, ast.BitOr):
         return f"operators are applied to streams: {written('OPERATOR')}(...).apply({streams[0]})"
     return f"do that in an element function, and apply it: {written('Map')}(fn=...).apply({given})"
+
+
+_OTHERS_OF_PYTHON: Final = "programs call operators, helper functions, and range, len, zip and the like"
+_OF_PYTHON: Final[dict[str, str]] = {
+    "map": "write a comprehension: [f(x) for x in xs]",
+    "filter": "write a comprehension: [x for x in xs if f(x)]",
+    "sorted": "write the items in their order",
+    "str": 'write a text with what it holds: f"{M_value}"',
+    "dict": "write {KEY: VALUE}",
+    "next": "take an item by its position: xs[0]",
+    "iter": "go through the list itself",
+    "any": "join the conditions with or, or go through them in a loop",
+    "all": "join the conditions with and, or go through them in a loop",
+}
+
+
+def of_python(name: str) -> str:
+    """Return the way out where a program calls a function of Python that it has not."""
+    return _OF_PYTHON.get(name, _OTHERS_OF_PYTHON)
+
+
+# What methods of Python's lists and dictionaries do that those of programs lack.
+_OF_LISTS: Final = {"sort": "write the items in their order"}
+_OF_DICTS: Final = {
+    "get": "write d[KEY]",
+    **dict.fromkeys(("pop", "update", "clear", "setdefault", "popitem"), "make a new one: {**d, KEY: VALUE}"),
+}
+
+
+def of_container(method: str, *, is_dict: bool) -> str:
+    """Return the way out where a program calls a method that its lists or dictionaries lack, or an empty text."""
+    return (_OF_DICTS if is_dict else _OF_LISTS).get(method, "")
+
+
+_IN_SCOPE: Final = "the operators are in scope as step.NAME; remove the line"
+OF_MODULES: Final = "functions and references have the line in global, or in their own text; remove it here"
+_STATEMENTS: Final = "use assignments, operator calls, lists, loops, branches and one return"
+_OF_STATEMENTS: Final[dict[type[ast.AST], str]] = {
+    ast.Import: _IN_SCOPE,
+    ast.ImportFrom: _IN_SCOPE,
+    ast.AsyncFunctionDef: "write def",
+    ast.AsyncFor: "write for",
+    ast.AsyncWith: "remove it",
+    ast.Match: "write if and else",
+}
+
+
+def of_statement(statement: ast.AST, *, in_task: bool) -> str:
+    """Return what a program writes instead of a statement that is not part of it."""
+    match statement:
+        case ast.Import() | ast.ImportFrom() if not in_task:
+            return "imports stand at the top of the file; remove the line here"
+        case ast.Delete(targets=[ast.Subscript(), *_]):
+            return "take an item out of a list by its position: xs.pop(0)"
+        case ast.Delete():
+            return "remove the line: a name may stay, and may be bound anew"
+        case ast.Import() | ast.ImportFrom() if bound_modules(statement, {}):
+            return OF_MODULES
+    return _OF_STATEMENTS.get(type(statement), _STATEMENTS)

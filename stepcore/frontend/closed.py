@@ -23,7 +23,7 @@ from stepcore.fn.source import dotted, node_span
 from stepcore.fn.walk.calls import CONSUMERS
 from stepcore.fn.walk.finding import BodyKind
 from stepcore.fn.walk.walker import Walker
-from stepcore.frontend import calls
+from stepcore.frontend import advice, calls
 from stepcore.frontend.expressions import BUILTINS, word_of
 from stepcore.frontend.values import UNKNOWN, ModuleRef, Scope, TypeMaker, Value
 from stepcore.ops import GENERATION_1
@@ -240,7 +240,7 @@ class _Walk:
 
     def _refuse(self, node: ast.AST) -> None:
         text = f"`{word_of(node)}` is not part of the program language"
-        self._report("STEP220", node, text, "use assignments, operator calls, lists, loops, branches and one return")
+        self._report("STEP220", node, text, advice.of_statement(node, in_task=self._strict))
 
     # -- statements ------------------------------------------------------------------------------
 
@@ -356,8 +356,7 @@ class _Walk:
 
         if hasattr(builtins, node.id):
             text = f"{node.id} of Python is not part of the program language"
-            way_out = "programs call operators, helper functions, and range, len, zip and the like"
-            self._report("STEP220", node, text, way_out)
+            self._report("STEP220", node, text, advice.of_python(node.id))
         else:
             self._report("STEP202", node, f"the name {node.id} is not known", "assign it before")
 

@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from stepcore.findings.budget import OutOfBudget
 from stepcore.findings.diagnostics import Edit, Fix
-from stepcore.frontend import calls, expressions
+from stepcore.fn.aliases import bound_modules
+from stepcore.frontend import advice, calls, expressions
 from stepcore.frontend.application import consume, leaves
 from stepcore.frontend.bindings import bound_in, bound_names
 from stepcore.frontend.elaboration import Elaboration, Joined
@@ -175,7 +176,7 @@ class Elaborator(Elaboration):
             "STEP220",
             _head(self.frame.code, statement, self.span(statement)),
             f"`{what}` is not part of the program language",
-            _WAYS_OUT.get(type(statement), "use assignments, operator calls, lists, loops, branches and one return"),
+            advice.of_statement(statement, in_task=self.is_task),
         )
         self.graph.complete = False
         self.suppress_unused = True
@@ -238,6 +239,8 @@ class Elaborator(Elaboration):
         self.frame.scope.names[name] = self.evaluate(right)
 
     def _assign(self, statement: ast.Assign) -> SuiteEnd:
+        if type(statement.value) in (ast.Attribute, ast.Name) and self._names_module(statement):
+            return SuiteEnd.NEXT
         if isinstance(statement.value, ast.Lambda) and all(isinstance(t, ast.Name) for t in statement.targets):
             value: Value = expressions.named_lambda(self, statement.value)
         else:
@@ -248,6 +251,18 @@ class Elaborator(Elaboration):
         for target in statement.targets:
             self.bind(target, value)
         return SuiteEnd.NEXT
+
+    def _names_module(self, statement: ast.Assign) -> bool:
+        """Report ``F = torch.nn.functional`` where no torch is known: no program uses modules."""
+        found = bound_modules(statement, {"torch": "torch", "math": "math"})
+        if not found or self.look(found[0][1].partition(".")[0]) is not None:
+            return False
+        ((name, module),) = found
+        text = f"{name} would stand for {module}, and a program computes nothing with tensors"
+        self.report("STEP220", statement, text, advice.OF_MODULES)
+        self.graph.complete = False
+        self.frame.scope.names[name] = UNKNOWN
+        return True
 
     def _annotated(self, statement: ast.AnnAssign) -> SuiteEnd:
         if statement.value is not None:
@@ -558,16 +573,6 @@ def _head(code: Embedded, statement: ast.stmt, span: Span) -> Span:
     first_line = code.inner.line_text(statement.lineno - 1).rstrip("\r\n") if code.verbatim else ""
     return Span(span.start, min(span.end, span.start + max(len(first_line) - statement.col_offset, 1)))
 
-
-_IN_SCOPE = "the operators are in scope as step.NAME; remove the line"
-_WAYS_OUT: dict[type[ast.stmt], str] = {
-    ast.Import: _IN_SCOPE,
-    ast.ImportFrom: _IN_SCOPE,
-    ast.AsyncFunctionDef: "write def",
-    ast.AsyncFor: "write for",
-    ast.AsyncWith: "remove it",
-    ast.Match: "write if and else",
-}
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[Elaborator, Any], SuiteEnd]] = {
     ast.Expr: Elaborator._expression,

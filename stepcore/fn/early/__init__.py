@@ -1,4 +1,7 @@
-"""Names that a body reads before they have a value, found without running it."""
+"""What is wrong with a body where values decide, found without running it.
+
+That are names which it reads before they have a value, and lists that it writes into texts.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from functools import lru_cache
 from stepcore.findings import budget
 from stepcore.fn import allow
 from stepcore.fn.decl import CodeBlock, FnScope
-from stepcore.fn.early.paths import Frame, Held, HelperValue, Items, Path
+from stepcore.fn.early.paths import SOME_LIST, Frame, Held, HelperValue, Items, Path
 from stepcore.fn.early.statements import Follower
 from stepcore.fn.members import no_value_yet
 from stepcore.fn.prelude import assigned_names, constant_bindings, names_bound_by, prelude_names
@@ -18,37 +21,29 @@ from stepcore.records import Record
 from stepcore.sizes.dim import DEFAULT_SIZES
 
 
-class EarlyRead(Record):
-    """A read of a name that has no value there, or the call of a helper of ``global`` that makes one."""
+class Fault(Record):
+    """What is wrong at a place of a body, with the way out."""
 
     node: ast.expr
-    name: str
-    helper: str = ""
-
-    @property
-    def message(self) -> str:
-        """What is said about it, with the way out."""
-        if self.helper:
-            return f"{self.helper} reads {self.name} in this call before it has a value; bind it before"
-        return no_value_yet(self.name)
+    code: str
+    message: str
 
 
-def early_reads(block: CodeBlock, scope: FnScope) -> list[EarlyRead]:
-    """Return the reads of a function's body, which parses, that find no value, in their order. Its arguments have one.
+def faults_in_body(block: CodeBlock, scope: FnScope) -> list[Fault]:
+    """Return what is wrong with a function's body, which parses, in the order of the text.
 
-    Where it is certain that Python comes to a read it is one of these, and
-    where no way that leads to it gives the name a value.
+    A read that finds no value is told where Python certainly comes to it, and where no way to it gives it one.
     """
     own = names_bound_by(block)
-    if not own and not _may_read_early(block.source.text, scope):
+    if not own and not _may_have_faults(block.source.text, scope):
         return []  # most: one line that returns
     around, known = _globals(scope)
     frame = Frame(own | frozenset(block.arguments), around)
-    path = Path({**known, **{(frame, name): Held() for name in block.arguments}})
+    path = Path({**known, **{(frame, name): Held(SOME_LIST) for name in block.arguments}})
     return _found(Follower(frame, path, _sizes(scope), _known_outside(scope)), statements(block))
 
 
-def early_in_blocks(blocks: Sequence[Sequence[ast.stmt]], scope: FnScope) -> list[list[EarlyRead]]:
+def faults_in_blocks(blocks: Sequence[Sequence[ast.stmt]], scope: FnScope) -> list[list[Fault]]:
     """Return the same for blocks that share one scope, as references do: of each its own."""
     own = frozenset[str]().union(*(assigned_names(list(block)) for block in blocks))
     around, known = _globals(scope)
@@ -56,22 +51,36 @@ def early_in_blocks(blocks: Sequence[Sequence[ast.stmt]], scope: FnScope) -> lis
     return [_found(follower, block) for block in blocks]
 
 
-def early_in_prelude(body: Sequence[ast.stmt], scope: FnScope) -> list[EarlyRead]:
-    """Return the reads of a ``global`` block that find no value."""
+def faults_in_prelude(body: Sequence[ast.stmt], scope: FnScope) -> list[Fault]:
+    """Return the same for a ``global`` block."""
     frame = Frame(assigned_names(list(body)), is_global=True)
     return _found(Follower(frame, Path(), _sizes(scope), _known_outside(scope)), body)
 
 
-def _found(follower: Follower, body: Sequence[ast.stmt]) -> list[EarlyRead]:
-    before = follower.too_early().keys()
+def _found(follower: Follower, body: Sequence[ast.stmt]) -> list[Fault]:
+    before = follower.too_early().keys() | follower.texts.keys()
     follower.block(body)
-    found = [EarlyRead(*read) for key, read in follower.too_early().items() if key not in before]
-    return sorted(found, key=lambda read: (read.node.lineno, read.node.col_offset))
+    found = {key: _early(*read) for key, read in follower.too_early().items()}
+    found |= {key: Fault(node, "STEP302", _IN_A_TEXT.format(ast.unparse(node))) for key, node in follower.texts.items()}
+    new = [fault for key, fault in found.items() if key not in before]
+    return sorted(new, key=lambda fault: (fault.node.lineno, fault.node.col_offset))
 
 
-def _may_read_early(text: str, scope: FnScope) -> bool:
-    """Whether a body that binds no name may read one too early: in a comprehension, or by a helper of ``global``."""
-    return text.count("for") > 1 or any(name in text for name in prelude_names(scope.prelude))
+_IN_A_TEXT = "{} is a list or tuple, and is not written into a text; write numbers and texts"
+
+
+def _early(node: ast.expr, name: str, helper: str) -> Fault:
+    if helper:
+        text = f"{helper} reads {name} in this call before it has a value; bind it before"
+        return Fault(node, "STEP303", text)
+    return Fault(node, "STEP303", no_value_yet(name))
+
+
+def _may_have_faults(text: str, scope: FnScope) -> bool:
+    """Whether a body that binds no name may have faults: in a comprehension, a text, or by a helper of ``global``."""
+    if text.count("for") > 1 or "{" in text or "str(" in text:
+        return True
+    return any(name in text for name in prelude_names(scope.prelude))
 
 
 def _sizes(scope: FnScope) -> dict[str, int]:
@@ -125,8 +134,8 @@ def _foreign(held: Held, lists_stay: bool) -> Held:
         case HelperValue(node=node, around=around):
             return Held(HelperValue(node, around, is_foreign=True), held.sure)
         case Items(is_list=True) if not lists_stay:
-            return Held(sure=held.sure)
+            return Held(SOME_LIST, held.sure)
     return held
 
 
-__all__ = ["EarlyRead", "early_in_blocks", "early_in_prelude", "early_reads"]
+__all__ = ["Fault", "faults_in_blocks", "faults_in_body", "faults_in_prelude"]

@@ -13,6 +13,7 @@ from stepcore.findings import budget
 from stepcore.fn.early.paths import (
     ANYTHING,
     FUNCTIONS,
+    SOME_LIST,
     Frame,
     Held,
     HelperValue,
@@ -47,6 +48,7 @@ class Expressions(ABC):
         self.wrong: dict[int, tuple[ast.expr, str, str]] = {}  # reads that certainly find no value, by identity
         self.reads: dict[int, tuple[ast.expr, str, str]] = {}  # those that found none on some way
         self.fine: set[int] = set()  # those that found one on some way
+        self.texts: dict[int, ast.expr] = {}  # lists that would be written into a text, by identity
         self.site: tuple[ast.expr, str] | None = None  # the call by which a helper of another block is followed
         self.made = 0  # functions so far
         self._steps = _MOST_STEPS
@@ -111,7 +113,7 @@ class Expressions(ABC):
             path.names[holder, name] = Held(held.value)
         value = held.value
         is_list = isinstance(value, Items) and value.is_list
-        return ANYTHING if is_list and self.may_change_lists() else value
+        return SOME_LIST if is_list and self.may_change_lists() else value
 
     @abstractmethod
     def may_change_lists(self) -> bool:
@@ -235,6 +237,17 @@ class Expressions(ABC):
                 return self.sizes.get(f"{name}_value", ANYTHING)
         return item_of(base, index)
 
+    def _formatted(self, node: ast.FormattedValue, frame: Frame, path: Path) -> Any:
+        self._written(node.value, self.value(node.value, frame, path))
+        if node.format_spec is not None:
+            self.value(node.format_spec, frame, path)
+        return ANYTHING
+
+    def _written(self, node: ast.expr, value: Any) -> None:
+        """Take note of a list in a text, which a run refuses."""
+        if (value is SOME_LIST or isinstance(value, Items)) and self.site is None:
+            self.texts[id(node)] = node
+
     def _lambda(self, node: ast.Lambda, frame: Frame, path: Path) -> Any:
         return self.helper(node, frame, path)
 
@@ -271,6 +284,8 @@ class Expressions(ABC):
         for value in (*(args or ()), *named.values()):
             if isinstance(value, HelperValue):  # nobody knows how often it is called, and with what
                 self.either([partial(self.call_helper, value, None, {}), lambda _arm: None], path)
+        if isinstance(node.func, ast.Name) and node.func.id == "str" and args and frame.holder("str") is None:
+            self._written(node.args[0], args[0])
         match node.func:
             case ast.Name(id=name) if name in FUNCTIONS and not named and args is not None:
                 return given(name, args) if frame.holder(name) is None else ANYTHING
@@ -369,6 +384,7 @@ _HANDLERS: Final[dict[type[ast.expr], Callable[[Any, Any, Frame, Path], Any]]] =
     ast.BoolOp: Expressions._bool,
     ast.IfExp: Expressions._conditional,
     ast.NamedExpr: Expressions._named,
+    ast.FormattedValue: Expressions._formatted,
     ast.Subscript: Expressions._subscript,
     ast.Lambda: Expressions._lambda,
     ast.Call: Expressions._call,

@@ -21,7 +21,12 @@ class _Anything:
     """A value of which nothing is known."""
 
 
+class _SomeList:
+    """A list of which nothing else is known."""
+
+
 ANYTHING: Final = _Anything()
+SOME_LIST: Final = _SomeList()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ def same(left: Any, right: Any) -> bool:
 
 def truth(value: Any) -> bool | None:
     """Return the truth of a value, None where it is not known."""
-    if value is ANYTHING:
+    if value is ANYTHING or value is SOME_LIST:
         return None
     return bool(value.items) if isinstance(value, Items) else bool(value)
 

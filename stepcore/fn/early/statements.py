@@ -13,6 +13,7 @@ from contextlib import suppress
 from enum import Enum, auto
 from typing import Any, Final, TypeAlias
 
+from stepcore.fn import allow
 from stepcore.fn.early.expressions import Expressions, OutOfSteps, Raises
 from stepcore.fn.early.paths import ANYTHING, Frame, Held, HelperValue, Items, Path, computed, joined, truth
 from stepcore.fn.prelude import assigned_names
@@ -261,9 +262,6 @@ def _merged(several: Sequence[Ends]) -> Ends:
     return merged
 
 
-_CHANGES: Final = frozenset({"append", "extend", "insert", "pop", "reverse", "sort", "remove", "clear"})
-
-
 def _may_change_length(node: ast.AST) -> bool:
     match node:
         case ast.AugAssign(op=ast.Add() | ast.Mult(), value=value):
@@ -271,5 +269,5 @@ def _may_change_length(node: ast.AST) -> bool:
         case ast.Subscript(ctx=ast.Store()):
             return True
         case ast.Attribute(attr=name):
-            return name in _CHANGES
+            return name in allow.CONTAINER_CHANGES
     return False

@@ -197,6 +197,10 @@ class Expressions:
                 tuple(reversed(value.shape)) if name == "T" else (*value.shape[:-2], value.shape[-1], value.shape[-2])
             )
             return AbstractTensor(shape, value.dtype)
+        if name in allow.RESULT_FIELDS - allow.TENSOR_METHODS:
+            text = f"a tensor has no .{name}: only what some functions return has it, and this gives one tensor"
+            self.findings.append(BodyFinding("STEP304", node, f"{text}; leave it out"))
+            return None
         if name == "shape":
             return None if value.shape is None else list(value.shape)
         if name == "dtype":

@@ -77,6 +77,8 @@ class BlockWalk:
 
     def _forbidden(self, node: ast.AST) -> None:
         word, hint = _FORBIDDEN.get(type(node), (type(node).__name__, ""))
+        if isinstance(node, ast.Delete) and isinstance(node.targets[0], ast.Subscript):
+            hint = "; take an item out of a list by its position: xs.pop(0)"
         if isinstance(node, ast.ImportFrom):
             hint = self._in_scope()
         self.report("STEP302", node, f"{word} is forbidden in the function language{hint or OTHERWISE}")

@@ -30,7 +30,6 @@ CONSUMERS: Final = frozenset(
 # Those that do so before anything else happens.
 AT_ONCE: Final = CONSUMERS - {("zip",), ("enumerate",)}
 _LENGTHEN: Final = allow.names("append extend insert")
-_LIST_CHANGES: Final = allow.names("append extend insert pop reverse sort")
 _TENSOR_SORT: Final = allow.names("dim descending stable")
 
 
@@ -128,7 +127,9 @@ class CallWalk(ValueWalk):
         """Whether a method changes what it is called at: ``sort`` does so at a list, and not at a tensor."""
         if name == "sort" and (node.args or any(keyword.arg in _TENSOR_SORT for keyword in node.keywords)):
             return False  # a list takes none of these, and so is not changed either
-        return allow.is_inplace(name) or (name in _LIST_CHANGES and not (name == "sort" and self.own.is_tensor(base)))
+        if name == "sort" and self.own.is_tensor(base):
+            return False
+        return allow.is_inplace(name) or name in allow.CONTAINER_CHANGES
 
     def _subscript(self, node: ast.Subscript) -> None:
         base, index = node.value, node.slice
@@ -187,5 +188,5 @@ def _may_change_length(node: ast.AST) -> bool:
         case ast.AugAssign() | ast.Subscript(slice=ast.Slice(), ctx=ast.Store()):
             return True
         case ast.Attribute(attr=name):
-            return name in _LIST_CHANGES
+            return name in allow.CONTAINER_CHANGES
     return False

@@ -196,7 +196,8 @@ def call_print(el: Elaboration, node: ast.Call, args: list[Value]) -> Value:
 
 _LIST_CALLS = {
     "append": "append(ITEM), with one item", "extend": "extend([...])", "insert": "insert(POSITION, ITEM)",
-    "pop": "pop(), or pop(POSITION) of an item that is there", "index": "the position itself",
+    "pop": "pop(), or pop(POSITION) of an item that is there", "index": "index(ITEM), with one item",
+    "remove": "remove(ITEM), with one item", "count": "count(ITEM), with one item",
 }  # fmt: skip
 
 _BUILTINS: dict[str, Callable[[Any, ast.Call, list[Value]], Value]] = {
@@ -239,9 +240,43 @@ def call_builtin(el: Elaboration, name: str, node: ast.Call, args: list[Value]) 
     return _BUILTINS[name](el, node, args)
 
 
+def _looked_for(el: Elaboration, method: str, owner: list[Value], node: ast.Call, item: Value) -> Value:
+    """Return what a method gives that compares the items of a list with one: until it is found, or all."""
+    if is_unknown(item):
+        return UNKNOWN
+    places: list[int] = []
+    for place, other in enumerate(owner):
+        sequences.compared(el, other, item)
+        if is_unknown(other):
+            return UNKNOWN
+        if not (sequences.is_comparable(el, other) and sequences.is_comparable(el, item)):
+            text = f"{el.text(node)} compares {describe(other)} with {describe(item)}"
+            el.report("STEP224", node, text, "look for numbers, sizes, texts and streams, or write the position itself")
+            el.graph.complete = False
+            return UNKNOWN
+        if sequences.equal(el, other, item):
+            places.append(place)
+            if method != "count":
+                break
+    if method == "count":
+        return len(places)
+    if not places:
+        el.report("STEP224", node, f"{el.text(node)}: the list has no such item", "look for one that is there")
+        el.graph.complete = False
+        return UNKNOWN
+    if method == "index":
+        return places[0]
+    del owner[places[0]]
+    return None
+
+
 def call_method(el: Elaboration, method: Method, node: ast.Call, args: list[Value]) -> Value:
     """Return what a method of a list or dictionary gives; a call that it cannot take is reported."""
     owner = method.owner
+    if node.keywords:
+        text = f"{method.name} takes no names of arguments"
+        el.report("STEP224", node.keywords[0], text, "leave the name out")
+        return UNKNOWN
     if isinstance(owner, dict):
         return DictView(owner, method.name)  # type: ignore[arg-type]  # one of the three, as an attribute of dictionaries
     more = len(args[0]) if method.name == "extend" and args and isinstance(args[0], list | tuple) else 1
@@ -265,6 +300,11 @@ def call_method(el: Elaboration, method: Method, node: ast.Call, args: list[Valu
             return None
         case "copy", []:
             return list(owner)
+        case "clear", []:
+            owner.clear()
+            return None
+        case (("remove" | "count" | "index"), [item]):
+            return _looked_for(el, method.name, owner, node, item)
     if method.name in ("insert", "pop") and args and isinstance(args[0], Dim):
         report_size(el, _given(node, 0), args[0], "a position")
     elif UNKNOWN not in args:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from stepcore.frontend.elaboration import Elaboration
 
 MAX_NAME = 64  # characters of a size's name, which stand in each size that holds it
-LIST_METHODS = frozenset({"append", "extend", "insert", "pop", "reverse", "index", "copy"})
+LIST_METHODS = frozenset({
+    "append", "extend", "insert", "pop", "reverse", "index", "copy", "clear", "remove", "count",
+})  # fmt: skip
 
 TYPE_MAKERS = frozenset({
     "Scalar", "Buffer", "Multihot", "Tile", "STuple", "Symbol", "dyn", "ragged", "any_size",

@@ -79,9 +79,10 @@ def member_of(el: Elaboration, node: ast.Attribute, owner: Value) -> Value:
     text = f"{el.what(node.value, owner)} and has no attribute {node.attr}"
     if isinstance(owner, OperatorRef | OperatorValue):
         text = f"{el.text(node.value)} has no attribute {node.attr}"
-    near = nearest(node.attr, _attributes(owner))
+    instead = advice.of_container(node.attr, is_dict=isinstance(owner, dict)) if isinstance(owner, list | dict) else ""
+    near = [] if instead else nearest(node.attr, _attributes(owner))
     fix = Fix(f"Change to {near[0]}", (Edit(name_span, near[0]),)) if near else None
-    way_out = f"did you mean {near[0]}?" if near else _attribute_hint(el, node, owner)
+    way_out = f"did you mean {near[0]}?" if near else instead or _attribute_hint(el, node, owner)
     el.report("STEP224", name_span, text, way_out, fix=fix)
     el.graph.complete = False
     return UNKNOWN

@@ -6,6 +6,7 @@ import ast
 import builtins
 from typing import TYPE_CHECKING
 
+from stepcore.frontend import advice
 from stepcore.frontend.bounds import bounded
 from stepcore.frontend.values import UNKNOWN, ProgramBuiltin, Scope, Seen, Value
 from stepcore.records import make
@@ -48,7 +49,7 @@ def evaluate_name(el: Elaboration, node: ast.Name) -> Value:
     el.graph.complete = False
     if hasattr(builtins, node.id):
         text = f"{node.id} of Python is not part of the program language"
-        el.report("STEP220", node, text, "programs call operators, helper functions, and range, len, zip and the like")
+        el.report("STEP220", node, text, advice.of_python(node.id))
         return UNKNOWN
     _unknown(el, node)
     # One mistake, one message: from here on the name is known to be unknown.

@@ -16,7 +16,7 @@ from stepcore.fn import allow
 from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.record import has_traced
-from stepcore.sim.fnvec.tape import TV, NamedFields
+from stepcore.sim.fnvec.tape import TV
 from stepcore.sim.fnvec.trace import Tracer
 
 if TYPE_CHECKING:
@@ -276,17 +276,21 @@ _PLAIN: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+# Methods that compare the items of a list with one.
+_COMPARING = ("index", "count", "remove")
+
+
 def call_method(interp: Evaluating, value: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call a method of a list, tuple or dictionary."""
     if name not in allow.CONTAINER_METHODS or not isinstance(value, list | tuple | dict):
         raise EvaluationRefused(f"the method {name!r} is not part of the function language", "STEP304")
-    changes = name in ("append", "extend", "insert", "pop", "reverse", "sort")
+    changes = name in allow.CONTAINER_CHANGES
     machine = interp.machine
     if changes and isinstance(machine, Tracer) and machine.mask is not None:
         raise NoRule  # the length of a list would depend on data
     if changes and id(value) in interp.frozen:
         raise EvaluationRefused("the lists of inputs and state must not change", "STEP310")
-    if changes and name not in ("pop", "sort") and len(value) >= machine.limits.sequence:
+    if changes and name not in ("pop", "sort", "clear", "remove") and len(value) >= machine.limits.sequence:
         raise EvaluationRefused(f"a list of more than {machine.limits.sequence:,} items", "STEP405")
     if name == "sort":
         if not isinstance(value, list):
@@ -295,12 +299,7 @@ def call_method(interp: Evaluating, value: Any, name: str, args: Sequence[Any], 
         return None
     if name == "extend":
         args = (items(interp, args[0]),)
+    if name in _COMPARING and (has_traced(value) or has_traced(args)):
+        raise NoRule  # whether two tensors are equal differs from position to position
     result = getattr(value, name)(*args, **kwargs)
     return result
-
-
-def is_result(value: Any) -> bool:
-    """Return whether ``value`` is a tuple with fields such as ``values`` and ``indices``."""
-    return isinstance(value, NamedFields) or (
-        isinstance(value, tuple) and type(value).__module__ == "torch.return_types"
-    )

@@ -17,14 +17,15 @@ from stepcore.fn.members import no_component, no_value_yet, unknown_attribute
 from stepcore.fn.prelude import SymbolRef
 from stepcore.fn.source import node_span
 from stepcore.sim.fnvec import guard
-from stepcore.sim.fnvec.builtin import BUILTINS, BoundMethod, Builtin, call_builtin, call_method, is_result
+from stepcore.sim.fnvec.builtin import BUILTINS, BoundMethod, Builtin, call_builtin, call_method
 from stepcore.sim.fnvec.displays import Displays
 from stepcore.sim.fnvec.errors import EvaluationRefused, FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.machine import Machine
 from stepcore.sim.fnvec.names import AtenName, Namespace, Operation, aten_overload, method, namespace_member
+from stepcore.sim.fnvec.record import has_traced, result_fields
 from stepcore.sim.fnvec.scopes import NOTHING, UNBOUND, Scope, find, visible
 from stepcore.sim.fnvec.statements import UNSETTLED, Closure
-from stepcore.sim.fnvec.tape import TV, NamedFields
+from stepcore.sim.fnvec.tape import TV
 from stepcore.sim.fnvec.trace import Tracer
 from stepcore.sim.fnvec.words import failure
 from stepcore.text.span import Embedded
@@ -133,8 +134,8 @@ class Interpreter(Displays):
             if name in allow.TENSOR_METHODS:
                 return BoundMethod(value, name)
             raise EvaluationRefused(allow.why_not("torch.Tensor", name) or _no_attribute(name), "STEP304")
-        if name in allow.RESULT_FIELDS and is_result(value):
-            return value[value.names.index(name)] if isinstance(value, NamedFields) else getattr(value, name)
+        if name in allow.RESULT_FIELDS and name in (fields := result_fields(value)):
+            return value[fields.index(name)]
         if isinstance(value, list | tuple | dict) and name in allow.CONTAINER_METHODS:
             return BoundMethod(value, name)
         if isinstance(value, torch.Size) and name == "numel":
@@ -228,7 +229,7 @@ class Interpreter(Displays):
             same = left is right
             return same if isinstance(op, ast.Is) else not same
         if isinstance(op, ast.In | ast.NotIn):
-            if isinstance(left, TV) or isinstance(right, TV):
+            if has_traced((left, right)):
                 raise NoRule
             return (left in right) if isinstance(op, ast.In) else (left not in right)
         return self.machine.binary(self.operator_name(op), left, right)

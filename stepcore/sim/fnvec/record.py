@@ -113,7 +113,7 @@ class Recorder(Machine):
             if not isinstance(expected, list | tuple) or len(result) != len(expected):
                 raise NoRule
             values = [self.wrap(r, e) for r, e in zip(result, expected, strict=True)]
-            names = [name for name in ("values", "indices", "min", "max") if hasattr(expected, name)]
+            names = result_fields(expected)
             return NamedFields.of(values, names) if len(names) == len(values) else type(expected)(values)
         return self._note_raw(result)
 
@@ -165,6 +165,14 @@ class Recorder(Machine):
                     self._keep.append(item)
                     self._raw_origin.setdefault(pointer(item), self._ordinal)
         return result
+
+
+def result_fields(value: Any) -> tuple[str, ...]:
+    """Return the names of the fields of what ``torch.topk`` and the like return, in their order; of all others none."""
+    if isinstance(value, NamedFields):
+        return value.names
+    is_result = isinstance(value, tuple) and type(value).__module__ == "torch.return_types"
+    return type(value).__match_args__ if is_result else ()
 
 
 def has_traced(values: Any) -> bool:

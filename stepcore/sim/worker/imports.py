@@ -11,11 +11,11 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from stepcore.findings.diagnostics import StepError
@@ -26,6 +26,7 @@ from stepcore.ops.base import RuleError
 from stepcore.sim.opened import Opened, noting
 from stepcore.sim.torch_functions import ReplacedFunctions
 from stepcore.sim.torch_settings import settings_kept
+from stepcore.sim.worker.replacing import codes_beside, line_replacing
 from stepcore.surface.program import Program
 from stepcore.text.raised import is_a, own, told, words
 from stepcore.text.wording import class_name
@@ -56,15 +57,23 @@ def import_module(
     module.__dict__.update(names or {})
     if as_main:
         module.__name__ = "__main__"
+    codes: list[CodeType] = []
     try:
         with nullcontext() if as_main else settings_kept(), _beside(file.parent, opened):
-            exec(compile(text, str(file), "exec", dont_inherit=True), module.__dict__)
+            codes.append(code_of(text, str(file)))
+            exec(codes[0], module.__dict__)
     except (JobCancelled, MemoryError):
         raise
     except BaseException as error:
-        detail: FailureDetail = {"line": line_of(error, str(file)), "reads": reads(opened)}
-        raise JobError("STEP408", f"the file cannot be imported: {describe(error, str(file))}", detail) from error
+        detail: FailureDetail = {"line": line_of(error, str(file), codes), "reads": reads(opened)}
+        said = describe(error, str(file), codes)
+        raise JobError("STEP408", f"the file cannot be imported: {said}", detail) from error
     return module
+
+
+def code_of(text: str | ast.Module, path: str) -> CodeType:
+    """Return the compiled code of a user's file; raises what Python's compiler does."""
+    return compile(text, path, "exec", dont_inherit=True)
 
 
 @contextmanager
@@ -110,14 +119,15 @@ def guarded_reference(reference: Callable[..., Any], path: str, opened: Opened |
         except (JobCancelled, MemoryError):
             raise
         except BaseException as error:
-            raise SimError("STEP408", f"the reference failed: {describe(error, file)}") from error
+            said = describe(error, file, codes_beside(reference))
+            raise SimError("STEP408", f"the reference failed: {said}") from error
 
     return call
 
 
-def describe(error: BaseException, path: str) -> str:
-    """Return "line 3: ValueError: ..." for an error, with the last line of ``path`` that it went through."""
-    line = line_of(error, path)
+def describe(error: BaseException, path: str, codes: Iterable[CodeType] = ()) -> str:
+    """Return "line 3: ValueError: ..." for an error, with the line that :func:`line_of` tells."""
+    line = line_of(error, path, codes)
     place = f"line {line}: " if line is not None else ""
     if is_a(error, SystemExit):
         return f"{place}it ends the process (SystemExit: {words(own(error, SystemExit, 'code'))})"
@@ -130,8 +140,13 @@ def describe(error: BaseException, path: str) -> str:
     return place + told(error)
 
 
-def line_of(error: BaseException, path: str) -> int | None:
-    """Return the line of ``path`` where ``error`` arose, counted from 1."""
+def line_of(error: BaseException, path: str, codes: Iterable[CodeType] = ()) -> int | None:
+    """Return the line of ``path`` where ``error`` arose, counted from 1: the last that it went through.
+
+    Where functions of PyTorch were replaced, that is where the user's ``codes`` do so first.
+    """
+    if type(error) is ReplacedFunctions:
+        return line_replacing(error.names, codes, path)
     if is_a(error, SyntaxError) and words(own(error, SyntaxError, "filename")) == path:
         line = own(error, SyntaxError, "lineno")
         return line if type(line) is int else None

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
+from types import CodeType
 
 import stepcore
 from stepcore.check import Checked
@@ -23,7 +24,7 @@ from stepcore.jobs import JobCancelled, JobError
 from stepcore.ops.base import RuleError
 from stepcore.sim.torch_functions import ReplacedFunctions
 from stepcore.sim.torch_settings import settings_kept
-from stepcore.sim.worker.imports import describe, import_module
+from stepcore.sim.worker.imports import code_of, describe, import_module
 from stepcore.sim.worker.tasks import checked_file
 from stepcore.surface.consuming import FINDINGS
 from stepcore.text.raised import is_a, own
@@ -91,7 +92,7 @@ def _run(request: VerifyRequest, findings: list[StepError], reached: list[bool])
     except _Failed as error:
         return _problem(error.__cause__ or error, path)
     except ReplacedFunctions as error:
-        return _problem(error, path)
+        return _problem(error, path, [code_of(text, path)])
     finally:
         FINDINGS.reset(token)
     return None
@@ -110,7 +111,7 @@ def _call(function: Callable[[], object]) -> None:
         raise _Failed from error
 
 
-def _problem(error: BaseException, path: str) -> tuple[str, str] | None:
+def _problem(error: BaseException, path: str, codes: Iterable[CodeType] = ()) -> tuple[str, str] | None:
     """Return the code and text of what ended a script; None where it ended itself without a complaint."""
     status = own(error, SystemExit, "code") if is_a(error, SystemExit) else error
     if status is None or (type(status) is int and status == 0):
@@ -118,7 +119,7 @@ def _problem(error: BaseException, path: str) -> tuple[str, str] | None:
     if type(error) is StepError or type(error) is RuleError:
         return error.code, error.message
     code = "STEP401" if is_a(error, AssertionError) else "STEP404"
-    return code, f"the script failed: {describe(error, path)}"
+    return code, f"the script failed: {describe(error, path, codes)}"
 
 
 @contextmanager
