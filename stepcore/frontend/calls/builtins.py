@@ -305,9 +305,13 @@ def call_method(el: Elaboration, method: Method, node: ast.Call, args: list[Valu
             return None
         case (("remove" | "count" | "index"), [item]):
             return _looked_for(el, method.name, owner, node, item)
-    if method.name in ("insert", "pop") and args and isinstance(args[0], Dim):
+    return _no_such_call(el, method.name, node, args)
+
+
+def _no_such_call(el: Elaboration, method: str, node: ast.Call, args: list[Value]) -> Value:
+    if method in ("insert", "pop") and args and isinstance(args[0], Dim):
         report_size(el, _given(node, 0), args[0], "a position")
     elif UNKNOWN not in args:
-        how = _LIST_CALLS.get(method.name, f"{method.name}()")
-        el.report("STEP224", node, f"{el.text(node)} is no call of a list's {method.name}", f"write {how}")
+        how = _LIST_CALLS.get(method, f"{method}()")
+        el.report("STEP224", node, f"{el.text(node)} is no call of a list's {method}", f"write {how}")
     return UNKNOWN
