@@ -12,7 +12,7 @@ from functools import lru_cache
 from stepcore.findings import budget
 from stepcore.fn import allow
 from stepcore.fn.decl import CodeBlock, FnScope
-from stepcore.fn.early.paths import SOME_LIST, Frame, Held, HelperValue, Items, Path
+from stepcore.fn.early.paths import SOME_LIST, BodyFrame, HeldName, HelperValue, KnownItems, Path
 from stepcore.fn.early.statements import Follower
 from stepcore.fn.members import no_value_yet
 from stepcore.fn.prelude import assigned_names, constant_bindings, names_bound_by, prelude_names
@@ -38,8 +38,8 @@ def faults_in_body(block: CodeBlock, scope: FnScope) -> list[Fault]:
     if not own and not _may_have_faults(block.source.text, scope):
         return []  # most: one line that returns
     around, known = _globals(scope)
-    frame = Frame(own | frozenset(block.arguments), around)
-    path = Path({**known, **{(frame, name): Held(SOME_LIST) for name in block.arguments}})
+    frame = BodyFrame(own | frozenset(block.arguments), around)
+    path = Path({**known, **{(frame, name): HeldName(SOME_LIST) for name in block.arguments}})
     return _found(Follower(frame, path, _sizes(scope), _known_outside(scope)), statements(block))
 
 
@@ -47,13 +47,13 @@ def faults_in_blocks(blocks: Sequence[Sequence[ast.stmt]], scope: FnScope) -> li
     """Return the same for blocks that share one scope, as references do: of each its own."""
     own = frozenset[str]().union(*(assigned_names(list(block)) for block in blocks))
     around, known = _globals(scope)
-    follower = Follower(Frame(own, around), Path(dict(known)), _sizes(scope), _known_outside(scope))
+    follower = Follower(BodyFrame(own, around), Path(dict(known)), _sizes(scope), _known_outside(scope))
     return [_found(follower, block) for block in blocks]
 
 
 def faults_in_prelude(body: Sequence[ast.stmt], scope: FnScope) -> list[Fault]:
     """Return the same for a ``global`` block."""
-    frame = Frame(assigned_names(list(body)), is_global=True)
+    frame = BodyFrame(assigned_names(list(body)), is_global=True)
     return _found(Follower(frame, Path(), _sizes(scope), _known_outside(scope)), body)
 
 
@@ -100,7 +100,7 @@ def _known_outside(scope: FnScope) -> Callable[[str], bool]:
     return known
 
 
-def _globals(scope: FnScope) -> tuple[Frame | None, dict[tuple[Frame, str], Held]]:
+def _globals(scope: FnScope) -> tuple[BodyFrame | None, dict[tuple[BodyFrame, str], HeldName]]:
     """Return the scope that ``global`` makes, and what its names hold at its end."""
     if scope.prelude is None:
         return None, {}
@@ -108,13 +108,13 @@ def _globals(scope: FnScope) -> tuple[Frame | None, dict[tuple[Frame, str], Held
 
 
 @lru_cache(maxsize=256)
-def _of_prelude(scope: FnScope) -> tuple[Frame | None, dict[tuple[Frame, str], Held]]:
+def _of_prelude(scope: FnScope) -> tuple[BodyFrame | None, dict[tuple[BodyFrame, str], HeldName]]:
     assert scope.prelude is not None
     try:
         body = statements(scope.prelude)
     except BodySyntaxError:
         return None, {}  # reported where the block is checked
-    frame = Frame(assigned_names(list(body)), is_global=True)
+    frame = BodyFrame(assigned_names(list(body)), is_global=True)
     follower = Follower(frame, Path(), _sizes(scope), _known_outside(scope))
     # Once for each block, whoever asks first: so it is no step of a document.
     with budget.using(budget.Budget.for_text(len(scope.prelude.source.text))):
@@ -123,18 +123,18 @@ def _of_prelude(scope: FnScope) -> tuple[Frame | None, dict[tuple[Frame, str], H
         except (budget.OutOfBudget, RecursionError):
             follower.ended = False
     if not follower.ended or follower.too_early():  # reported there
-        return frame, {(frame, name): Held() for name in frame.own}
+        return frame, {(frame, name): HeldName() for name in frame.own}
     lists_stay = not follower.may_change_lists()
     return frame, {key: _foreign(held, lists_stay) for key, held in follower.path.names.items()}
 
 
-def _foreign(held: Held, lists_stay: bool) -> Held:
+def _foreign(held: HeldName, lists_stay: bool) -> HeldName:
     """Return what another block sees of a name of ``global``."""
     match held.value:
         case HelperValue(node=node, around=around):
-            return Held(HelperValue(node, around, is_foreign=True), held.sure)
-        case Items(is_list=True) if not lists_stay:
-            return Held(SOME_LIST, held.sure)
+            return HeldName(HelperValue(node, around, is_foreign=True), held.sure)
+        case KnownItems(is_list=True) if not lists_stay:
+            return HeldName(SOME_LIST, held.sure)
     return held
 
 

@@ -14,10 +14,10 @@ from stepcore.fn.early.paths import (
     ANYTHING,
     FUNCTIONS,
     SOME_LIST,
-    Frame,
-    Held,
+    BodyFrame,
+    HeldName,
     HelperValue,
-    Items,
+    KnownItems,
     Path,
     compared,
     computed,
@@ -40,7 +40,7 @@ class OutOfSteps(Exception):
     """The body takes too long to be followed; what was found holds."""
 
 
-class Expressions(ABC):
+class ExpressionFollower(ABC):
     """Follows expressions. ``sizes`` are numbers by the names that stand for them outside of all scopes."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
@@ -73,7 +73,7 @@ class Expressions(ABC):
         if self._steps < 0:
             raise OutOfSteps
 
-    def value(self, node: ast.expr, frame: Frame, path: Path) -> Any:
+    def value(self, node: ast.expr, frame: BodyFrame, path: Path) -> Any:
         """Return what is known of an expression.
 
         Raises:
@@ -88,7 +88,7 @@ class Expressions(ABC):
                 self.value(part, frame, path)
         return ANYTHING
 
-    def read(self, node: ast.Name, frame: Frame, path: Path) -> Any:
+    def read(self, node: ast.Name, frame: BodyFrame, path: Path) -> Any:
         """Return what a name holds.
 
         Raises:
@@ -110,9 +110,9 @@ class Expressions(ABC):
             raise Raises
         self.fine.add(id(place))
         if not held.sure:  # where it has none Python stops
-            path.names[holder, name] = Held(held.value)
+            path.names[holder, name] = HeldName(held.value)
         value = held.value
-        is_list = isinstance(value, Items) and value.is_list
+        is_list = isinstance(value, KnownItems) and value.is_list
         return SOME_LIST if is_list and self.may_change_lists() else value
 
     @abstractmethod
@@ -123,19 +123,19 @@ class Expressions(ABC):
     def is_outside(self, name: str) -> bool:
         """Return whether a name of the outermost block is known before the block binds it."""
 
-    def store(self, name: str, value: Any, frame: Frame, path: Path) -> None:
+    def store(self, name: str, value: Any, frame: BodyFrame, path: Path) -> None:
         """Give a name of the function around ``frame``, or of the comprehension that has it, a value."""
         holder = frame if name in frame.own else frame.function
-        path.names[holder, name] = Held(value)
+        path.names[holder, name] = HeldName(value)
 
-    def bind(self, target: ast.expr, value: Any, frame: Frame, path: Path) -> None:
+    def bind(self, target: ast.expr, value: Any, frame: BodyFrame, path: Path) -> None:
         """Give the names of a target their values; what stands in items is read."""
         match target:
             case ast.Name(id=name):
                 self.store(name, value, frame, path)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 is_plain = not any(isinstance(part, ast.Starred) for part in parts)
-                known = isinstance(value, Items) and len(value.items) == len(parts) and is_plain
+                known = isinstance(value, KnownItems) and len(value.items) == len(parts) and is_plain
                 for index, part in enumerate(parts):
                     inner = part.value if isinstance(part, ast.Starred) else part
                     self.bind(inner, value.items[index] if known else ANYTHING, frame, path)
@@ -164,10 +164,10 @@ class Expressions(ABC):
 
     # By kind ----------------------------------------------------------------------------------------------------
 
-    def _constant(self, node: ast.Constant, _frame: Frame, _path: Path) -> Any:
+    def _constant(self, node: ast.Constant, _frame: BodyFrame, _path: Path) -> Any:
         return node.value if isinstance(node.value, int | float | str | None) else ANYTHING
 
-    def _display(self, node: ast.List | ast.Tuple, frame: Frame, path: Path) -> Any:
+    def _display(self, node: ast.List | ast.Tuple, frame: BodyFrame, path: Path) -> Any:
         items: list[Any] = []
         known = True
         for part in node.elts:
@@ -175,24 +175,24 @@ class Expressions(ABC):
             value = self.value(inner, frame, path)
             if not isinstance(part, ast.Starred):
                 items.append(value)
-            elif isinstance(value, Items):
+            elif isinstance(value, KnownItems):
                 items += value.items
             else:
                 known = False
-        return Items(tuple(items), isinstance(node, ast.List)) if known else ANYTHING
+        return KnownItems(tuple(items), isinstance(node, ast.List)) if known else ANYTHING
 
-    def _binary(self, node: ast.BinOp, frame: Frame, path: Path) -> Any:
+    def _binary(self, node: ast.BinOp, frame: BodyFrame, path: Path) -> Any:
         left = self.value(node.left, frame, path)
         return computed(node.op, left, self.value(node.right, frame, path))
 
-    def _unary(self, node: ast.UnaryOp, frame: Frame, path: Path) -> Any:
+    def _unary(self, node: ast.UnaryOp, frame: BodyFrame, path: Path) -> Any:
         return negated(node.op, self.value(node.operand, frame, path))
 
-    def _compare(self, node: ast.Compare, frame: Frame, path: Path) -> Any:
+    def _compare(self, node: ast.Compare, frame: BodyFrame, path: Path) -> Any:
         return self._compared(self.value(node.left, frame, path), node.ops, node.comparators, frame, path)
 
     def _compared(
-        self, left: Any, ops: Sequence[ast.cmpop], others: Sequence[ast.expr], frame: Frame, path: Path
+        self, left: Any, ops: Sequence[ast.cmpop], others: Sequence[ast.expr], frame: BodyFrame, path: Path
     ) -> Any:
         right = self.value(others[0], frame, path)
         outcome = compared(ops[0], left, right)
@@ -204,10 +204,10 @@ class Expressions(ABC):
             return self.either(rest, path)
         return self._compared(right, ops[1:], others[1:], frame, path)
 
-    def _bool(self, node: ast.BoolOp, frame: Frame, path: Path) -> Any:
+    def _bool(self, node: ast.BoolOp, frame: BodyFrame, path: Path) -> Any:
         return self._joined_by(isinstance(node.op, ast.Or), node.values, frame, path)
 
-    def _joined_by(self, stops_at: bool, parts: Sequence[ast.expr], frame: Frame, path: Path) -> Any:
+    def _joined_by(self, stops_at: bool, parts: Sequence[ast.expr], frame: BodyFrame, path: Path) -> Any:
         value = self.value(parts[0], frame, path)
         known = truth(value)
         if len(parts) == 1 or known is stops_at:
@@ -217,19 +217,19 @@ class Expressions(ABC):
             return self.either(rest, path)
         return self._joined_by(stops_at, parts[1:], frame, path)
 
-    def _conditional(self, node: ast.IfExp, frame: Frame, path: Path) -> Any:
+    def _conditional(self, node: ast.IfExp, frame: BodyFrame, path: Path) -> Any:
         known = truth(self.value(node.test, frame, path))
         if known is not None:
             return self.value(node.body if known else node.orelse, frame, path)
         arms = [partial(self.value, part, frame) for part in (node.body, node.orelse)]
         return self.either(arms, path)
 
-    def _named(self, node: ast.NamedExpr, frame: Frame, path: Path) -> Any:
+    def _named(self, node: ast.NamedExpr, frame: BodyFrame, path: Path) -> Any:
         value = self.value(node.value, frame, path)
         self.bind(node.target, value, frame.function, path)
         return value
 
-    def _subscript(self, node: ast.Subscript, frame: Frame, path: Path) -> Any:
+    def _subscript(self, node: ast.Subscript, frame: BodyFrame, path: Path) -> Any:
         base = self.value(node.value, frame, path)
         index = self.value(node.slice, frame, path)
         match node:
@@ -237,7 +237,7 @@ class Expressions(ABC):
                 return self.sizes.get(f"{name}_value", ANYTHING)
         return item_of(base, index)
 
-    def _formatted(self, node: ast.FormattedValue, frame: Frame, path: Path) -> Any:
+    def _formatted(self, node: ast.FormattedValue, frame: BodyFrame, path: Path) -> Any:
         self._written(node.value, self.value(node.value, frame, path))
         if node.format_spec is not None:
             self.value(node.format_spec, frame, path)
@@ -245,26 +245,26 @@ class Expressions(ABC):
 
     def _written(self, node: ast.expr, value: Any) -> None:
         """Take note of a list in a text, which a run refuses."""
-        if (value is SOME_LIST or isinstance(value, Items)) and self.site is None:
+        if (value is SOME_LIST or isinstance(value, KnownItems)) and self.site is None:
             self.texts[id(node)] = node
 
-    def _lambda(self, node: ast.Lambda, frame: Frame, path: Path) -> Any:
+    def _lambda(self, node: ast.Lambda, frame: BodyFrame, path: Path) -> Any:
         return self.helper(node, frame, path)
 
-    def helper(self, node: ast.Lambda | ast.FunctionDef, frame: Frame, path: Path) -> HelperValue:
+    def helper(self, node: ast.Lambda | ast.FunctionDef, frame: BodyFrame, path: Path) -> HelperValue:
         """Return the function that a definition makes; its defaults are evaluated now."""
         for default in (*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)):
             self.value(default, frame, path)
         self.made += 1
         return HelperValue(node, frame, is_foreign=self.site is not None)
 
-    def leave(self, frame: Frame, path: Path, made: int) -> None:
+    def leave(self, frame: BodyFrame, path: Path, made: int) -> None:
         """Forget the names of a scope, unless a function was made since ``made`` were: it may keep the scope."""
         if self.made == made:
             for name in frame.own:
                 path.names.pop((frame, name), None)
 
-    def _call(self, node: ast.Call, frame: Frame, path: Path) -> Any:
+    def _call(self, node: ast.Call, frame: BodyFrame, path: Path) -> Any:
         function = self.value(node.func, frame, path)
         args: list[Any] | None = []
         for argument in node.args:
@@ -291,10 +291,10 @@ class Expressions(ABC):
                 return given(name, args) if frame.holder(name) is None else ANYTHING
         return ANYTHING
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, frame: Frame, path: Path) -> Any:
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, frame: BodyFrame, path: Path) -> Any:
         return self._collected(node, [node.elt], frame, path)
 
-    def _mapping(self, node: ast.DictComp, frame: Frame, path: Path) -> Any:
+    def _mapping(self, node: ast.DictComp, frame: BodyFrame, path: Path) -> Any:
         self._collected(node, [node.key, node.value], frame, path)
         return ANYTHING
 
@@ -302,22 +302,22 @@ class Expressions(ABC):
         self,
         node: ast.ListComp | ast.GeneratorExp | ast.DictComp,
         parts: Sequence[ast.expr],
-        around: Frame,
+        around: BodyFrame,
         path: Path,
     ) -> Any:
         generators = node.generators
-        frame = Frame(comprehension_names(generators), around, is_comprehension=True)
+        frame = BodyFrame(comprehension_names(generators), around, is_comprehension=True)
         items: list[Any] = []
         made = self.made
         exact = self._rounds(parts, generators, (around, frame), path, items, lazily=isinstance(node, ast.GeneratorExp))
         self.leave(frame, path, made)
-        return Items(tuple(items), is_list=True) if exact and isinstance(node, ast.ListComp) else ANYTHING
+        return KnownItems(tuple(items), is_list=True) if exact and isinstance(node, ast.ListComp) else ANYTHING
 
     def _rounds(
         self,
         parts: Sequence[ast.expr],
         generators: Sequence[ast.comprehension],
-        frames: tuple[Frame, Frame],
+        frames: tuple[BodyFrame, BodyFrame],
         path: Path,
         items: list[Any],
         *,
@@ -331,7 +331,7 @@ class Expressions(ABC):
         first = generators[0]
         # What the first goes over is evaluated outside.
         around = self.value(first.iter, frames[0], path)
-        if not isinstance(around, Items) or lazily:
+        if not isinstance(around, KnownItems) or lazily:
             self.either(
                 [lambda arm: self._round(parts, generators, frame, ANYTHING, arm, items), lambda _arm: None], path
             )
@@ -345,7 +345,7 @@ class Expressions(ABC):
         self,
         parts: Sequence[ast.expr],
         generators: Sequence[ast.comprehension],
-        frame: Frame,
+        frame: BodyFrame,
         item: Any,
         path: Path,
         items: list[Any],
@@ -359,7 +359,7 @@ class Expressions(ABC):
         tests: Sequence[ast.expr],
         parts: Sequence[ast.expr],
         inner: Sequence[ast.comprehension],
-        frame: Frame,
+        frame: BodyFrame,
         path: Path,
         items: list[Any],
     ) -> bool:
@@ -373,22 +373,22 @@ class Expressions(ABC):
         return not known or self._tested(tests[1:], parts, inner, frame, path, items)
 
 
-_HANDLERS: Final[dict[type[ast.expr], Callable[[Any, Any, Frame, Path], Any]]] = {
-    ast.Constant: Expressions._constant,
-    ast.Name: Expressions.read,
-    ast.List: Expressions._display,
-    ast.Tuple: Expressions._display,
-    ast.BinOp: Expressions._binary,
-    ast.UnaryOp: Expressions._unary,
-    ast.Compare: Expressions._compare,
-    ast.BoolOp: Expressions._bool,
-    ast.IfExp: Expressions._conditional,
-    ast.NamedExpr: Expressions._named,
-    ast.FormattedValue: Expressions._formatted,
-    ast.Subscript: Expressions._subscript,
-    ast.Lambda: Expressions._lambda,
-    ast.Call: Expressions._call,
-    ast.ListComp: Expressions._comprehension,
-    ast.GeneratorExp: Expressions._comprehension,
-    ast.DictComp: Expressions._mapping,
+_HANDLERS: Final[dict[type[ast.expr], Callable[[Any, Any, BodyFrame, Path], Any]]] = {
+    ast.Constant: ExpressionFollower._constant,
+    ast.Name: ExpressionFollower.read,
+    ast.List: ExpressionFollower._display,
+    ast.Tuple: ExpressionFollower._display,
+    ast.BinOp: ExpressionFollower._binary,
+    ast.UnaryOp: ExpressionFollower._unary,
+    ast.Compare: ExpressionFollower._compare,
+    ast.BoolOp: ExpressionFollower._bool,
+    ast.IfExp: ExpressionFollower._conditional,
+    ast.NamedExpr: ExpressionFollower._named,
+    ast.FormattedValue: ExpressionFollower._formatted,
+    ast.Subscript: ExpressionFollower._subscript,
+    ast.Lambda: ExpressionFollower._lambda,
+    ast.Call: ExpressionFollower._call,
+    ast.ListComp: ExpressionFollower._comprehension,
+    ast.GeneratorExp: ExpressionFollower._comprehension,
+    ast.DictComp: ExpressionFollower._mapping,
 }

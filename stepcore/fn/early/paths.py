@@ -30,7 +30,7 @@ SOME_LIST: Final = _SomeList()
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class KnownItems:
     """A sequence by its items. One that ``is_list`` may have got others by another name."""
 
     items: tuple[Any, ...]
@@ -38,26 +38,26 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class BodyFrame:
     """The scope of one call or comprehension: the names that it binds, and the scope around.
 
     ``is_global``: names that it has not bound yet may be known outside, as in a module.
     """
 
     own: frozenset[str]
-    around: Frame | None = None
+    around: BodyFrame | None = None
     is_comprehension: bool = False
     is_global: bool = False
 
-    def holder(self, name: str) -> Frame | None:
+    def holder(self, name: str) -> BodyFrame | None:
         """Return the scope whose name this is, None for names from outside of all."""
-        frame: Frame | None = self
+        frame: BodyFrame | None = self
         while frame is not None and name not in frame.own:
             frame = frame.around
         return frame
 
     @property
-    def function(self) -> Frame:
+    def function(self) -> BodyFrame:
         """The scope of the function around comprehensions."""
         frame = self
         while frame.is_comprehension and frame.around is not None:
@@ -70,7 +70,7 @@ class HelperValue:
     """A function that a body makes, with the scope where it is made."""
 
     node: ast.FunctionDef | ast.Lambda
-    around: Frame
+    around: BodyFrame
     is_foreign: bool = False  # it stands in another block
 
     @property
@@ -80,7 +80,7 @@ class HelperValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldName:
     """What a name holds; ``sure`` is False where it may have no value."""
 
     value: Any = ANYTHING
@@ -91,7 +91,7 @@ class Held:
 class Path:
     """The names of all scopes at one place; one that is missing has no value there."""
 
-    names: dict[tuple[Frame, str], Held] = field(default_factory=dict)
+    names: dict[tuple[BodyFrame, str], HeldName] = field(default_factory=dict)
     certain: bool = True
     result: Any = None  # what a call returned that ended here
 
@@ -109,12 +109,12 @@ def joined(paths: Sequence[Path], *, certain: bool) -> Path:
     first, *others = paths
     if not others:
         return Path(first.names, certain, first.result)
-    names: dict[tuple[Frame, str], Held] = {}
+    names: dict[tuple[BodyFrame, str], HeldName] = {}
     for key in dict.fromkeys(key for path in paths for key in path.names):
         held = [path.names.get(key) for path in paths]
         known = [each for each in held if each is not None]
         value = known[0].value if all(same(known[0].value, each.value) for each in known[1:]) else ANYTHING
-        names[key] = Held(value, len(known) == len(held) and all(each.sure for each in known))
+        names[key] = HeldName(value, len(known) == len(held) and all(each.sure for each in known))
     result = first.result if all(same(first.result, path.result) for path in others) else ANYTHING
     return Path(names, certain, result)
 
@@ -128,7 +128,7 @@ def truth(value: Any) -> bool | None:
     """Return the truth of a value, None where it is not known."""
     if value is ANYTHING or value is SOME_LIST:
         return None
-    return bool(value.items) if isinstance(value, Items) else bool(value)
+    return bool(value.items) if isinstance(value, KnownItems) else bool(value)
 
 
 def is_number(value: Any) -> bool:
@@ -148,7 +148,7 @@ _COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
 
 def computed(op: ast.operator, left: Any, right: Any) -> Any:
     """Return ``left op right`` of known numbers and sequences, :data:`ANYTHING` for all others."""
-    if isinstance(left, Items) and isinstance(right, Items) and isinstance(op, ast.Add):
+    if isinstance(left, KnownItems) and isinstance(right, KnownItems) and isinstance(op, ast.Add):
         return _sequence([*left.items, *right.items], is_list=left.is_list)
     compute = _ARITHMETIC.get(type(op))
     if compute is None or not is_number(left) or not is_number(right):
@@ -178,7 +178,7 @@ def compared(op: ast.cmpop, left: Any, right: Any) -> Any:
 
 
 def _contained(op: ast.cmpop, left: Any, right: Any) -> Any:
-    if not isinstance(right, Items) or not isinstance(left, int | str):
+    if not isinstance(right, KnownItems) or not isinstance(left, int | str):
         return ANYTHING
     if not all(isinstance(item, int | str) for item in right.items):
         return ANYTHING
@@ -197,13 +197,13 @@ def negated(op: ast.unaryop, value: Any) -> Any:
 
 def item_of(value: Any, index: Any) -> Any:
     """Return ``value[index]``."""
-    if isinstance(value, Items) and type(index) is int and -len(value.items) <= index < len(value.items):
+    if isinstance(value, KnownItems) and type(index) is int and -len(value.items) <= index < len(value.items):
         return value.items[index]
     return ANYTHING
 
 
 def _sequence(items: Sequence[Any], *, is_list: bool = False) -> Any:
-    return Items(tuple(items), is_list) if len(items) <= MOST_ITEMS else ANYTHING
+    return KnownItems(tuple(items), is_list) if len(items) <= MOST_ITEMS else ANYTHING
 
 
 def _range(args: Sequence[Any]) -> Any:
@@ -214,7 +214,7 @@ def _range(args: Sequence[Any]) -> Any:
 
 def _over(make: Callable[..., Iterable[Any]], *, is_list: bool = False) -> Callable[[Sequence[Any]], Any]:
     def build(args: Sequence[Any]) -> Any:
-        if not all(isinstance(arg, Items) for arg in args):
+        if not all(isinstance(arg, KnownItems) for arg in args):
             return ANYTHING
         return _sequence([*islice(make(*(arg.items for arg in args)), MOST_ITEMS + 1)], is_list=is_list)
 
@@ -222,11 +222,11 @@ def _over(make: Callable[..., Iterable[Any]], *, is_list: bool = False) -> Calla
 
 
 def _pairs(*columns: Sequence[Any]) -> Iterable[Any]:
-    return (Items(pair) for pair in zip(*columns, strict=False))
+    return (KnownItems(pair) for pair in zip(*columns, strict=False))
 
 
 def _numbered(items: Sequence[Any]) -> Iterable[Any]:
-    return (Items(pair) for pair in enumerate(items))
+    return (KnownItems(pair) for pair in enumerate(items))
 
 
 def _of_numbers(compute: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
@@ -237,7 +237,7 @@ def _of_numbers(compute: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
 
 
 def _len(args: Sequence[Any]) -> Any:
-    return len(args[0].items) if len(args) == 1 and isinstance(args[0], Items) else ANYTHING
+    return len(args[0].items) if len(args) == 1 and isinstance(args[0], KnownItems) else ANYTHING
 
 
 def _bool(args: Sequence[Any]) -> Any:

@@ -14,8 +14,18 @@ from enum import Enum, auto
 from typing import Any, Final, TypeAlias
 
 from stepcore.fn import allow
-from stepcore.fn.early.expressions import Expressions, OutOfSteps, Raises
-from stepcore.fn.early.paths import ANYTHING, Frame, Held, HelperValue, Items, Path, computed, joined, truth
+from stepcore.fn.early.expressions import ExpressionFollower, OutOfSteps, Raises
+from stepcore.fn.early.paths import (
+    ANYTHING,
+    BodyFrame,
+    HeldName,
+    HelperValue,
+    KnownItems,
+    Path,
+    computed,
+    joined,
+    truth,
+)
 from stepcore.fn.prelude import assigned_names
 
 _PASSES: Final = 3  # through the body of a loop of unknown length: what one binds the next reads
@@ -35,10 +45,10 @@ Ends: TypeAlias = dict[End, list[Path]]
 _LEAVES: Final = {ast.Break: End.BREAK, ast.Continue: End.CONTINUE}
 
 
-class Follower(Expressions):
+class Follower(ExpressionFollower):
     """Follows blocks of one scope, one after the other."""
 
-    def __init__(self, frame: Frame, path: Path, sizes: Mapping[str, int], outside: Callable[[str], bool]) -> None:
+    def __init__(self, frame: BodyFrame, path: Path, sizes: Mapping[str, int], outside: Callable[[str], bool]) -> None:
         super().__init__(sizes)
         self.frame = frame
         self.path = path
@@ -76,7 +86,7 @@ class Follower(Expressions):
                 with suppress(Raises):
                     self.call_helper(helper, None, {}, self.path.copy(certain=True))
 
-    def helper(self, node: ast.Lambda | ast.FunctionDef, frame: Frame, path: Path) -> HelperValue:
+    def helper(self, node: ast.Lambda | ast.FunctionDef, frame: BodyFrame, path: Path) -> HelperValue:
         """Return the function that a definition makes."""
         made = super().helper(node, frame, path)
         if not made.is_foreign:
@@ -97,11 +107,11 @@ class Follower(Expressions):
         body: list[ast.stmt] = node.body if isinstance(node, ast.FunctionDef) else [ast.Return(node.body)]
         parameters = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
         stars = [each.arg for each in (node.args.vararg, node.args.kwarg) if each is not None]
-        frame = Frame(assigned_names(body) | {*parameters, *stars}, helper.around)
+        frame = BodyFrame(assigned_names(body) | {*parameters, *stars}, helper.around)
         values = dict.fromkeys((*parameters, *stars), ANYTHING)
         if args is not None:
             values |= {**dict(zip(parameters, args, strict=False)), **named}
-        path.names.update({(frame, name): Held(value) for name, value in values.items() if name in frame.own})
+        path.names.update({(frame, name): HeldName(value) for name, value in values.items() if name in frame.own})
         self._depth += 1
         made = self.made
         try:
@@ -124,7 +134,7 @@ class Follower(Expressions):
 
     # Statements -------------------------------------------------------------------------------------------------
 
-    def _run(self, body: Sequence[ast.stmt], frame: Frame, path: Path) -> Ends:
+    def _run(self, body: Sequence[ast.stmt], frame: BodyFrame, path: Path) -> Ends:
         """Follow statements from a path on, which is used up; without an end Python raises in them."""
         ends: Ends = {}
         for statement in body:
@@ -146,7 +156,7 @@ class Follower(Expressions):
         ends.setdefault(End.NEXT, []).append(path)
         return ends
 
-    def _statement(self, node: ast.stmt, frame: Frame, path: Path) -> Ends | None:
+    def _statement(self, node: ast.stmt, frame: BodyFrame, path: Path) -> Ends | None:
         """Follow one statement; None where it goes on with the same path."""
         match node:
             case ast.Assign(targets=targets, value=expression):
@@ -175,7 +185,7 @@ class Follower(Expressions):
                 return {_LEAVES[type(node)]: [path]}
         return None
 
-    def _augmented(self, node: ast.AugAssign, frame: Frame, path: Path) -> None:
+    def _augmented(self, node: ast.AugAssign, frame: BodyFrame, path: Path) -> None:
         target = node.target
         if isinstance(target, ast.Name):
             before = self.read(target, frame, path)
@@ -185,7 +195,7 @@ class Follower(Expressions):
             self.bind(target, ANYTHING, frame, path)
             self.value(node.value, frame, path)
 
-    def _if(self, node: ast.If, frame: Frame, path: Path) -> Ends:
+    def _if(self, node: ast.If, frame: BodyFrame, path: Path) -> Ends:
         known = truth(self.value(node.test, frame, path))
         if known is not None:
             return self._run(node.body if known else node.orelse, frame, path)
@@ -196,12 +206,12 @@ class Follower(Expressions):
             ends[End.NEXT] = [joined(ends[End.NEXT], certain=path.certain)]
         return ends
 
-    def _for(self, node: ast.For, frame: Frame, path: Path) -> Ends:
+    def _for(self, node: ast.For, frame: BodyFrame, path: Path) -> Ends:
         around = self.value(node.iter, frame, path)
         certain = path.certain
         left: Ends = {}
         broken: list[Path] = []
-        if isinstance(around, Items):
+        if isinstance(around, KnownItems):
             ends = self._each(node, around.items, frame, path, left, broken)
         else:
             ends = self._some_rounds(node, frame, path, left, broken)
@@ -216,7 +226,7 @@ class Follower(Expressions):
         return result
 
     def _each(
-        self, node: ast.For, items: Sequence[Any], frame: Frame, path: Path, left: Ends, broken: list[Path]
+        self, node: ast.For, items: Sequence[Any], frame: BodyFrame, path: Path, left: Ends, broken: list[Path]
     ) -> Path | None:
         """Follow a loop round by round; returns the path after the last one, None where none comes to its end."""
         for item in items:
@@ -228,12 +238,12 @@ class Follower(Expressions):
             path = joined(going, certain=path.certain and not broken and End.RETURN not in left)
         return path
 
-    def _some_rounds(self, node: ast.For, frame: Frame, path: Path, left: Ends, broken: list[Path]) -> Path:
+    def _some_rounds(self, node: ast.For, frame: BodyFrame, path: Path, left: Ends, broken: list[Path]) -> Path:
         """Follow a loop of unknown length: what it binds has any of several values."""
         for name in assigned_names([node]):
             holder = frame.holder(name) or frame
             if (held := path.names.get((holder, name))) is not None:
-                path.names[holder, name] = Held(ANYTHING, held.sure)
+                path.names[holder, name] = HeldName(ANYTHING, held.sure)
         for _ in range(_PASSES):
             self.spend(len(path.names) >> 3)
             before = path.copy(certain=False)

@@ -14,7 +14,7 @@ from stepcore.sim.fnvec.env import FnEnv, parsed
 from stepcore.sim.fnvec.errors import FnRuntimeError
 from stepcore.sim.fnvec.interp import Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer
-from stepcore.sim.fnvec.scopes import Names
+from stepcore.sim.fnvec.scopes import ScopeNames
 from stepcore.sim.fnvec.statements import FELL_THROUGH
 from stepcore.sim.fnvec.tape import TV, Tensor
 from stepcore.sizes.dim import DimError
@@ -62,11 +62,11 @@ class Body:
         interpreter.frozen = {id(self.env.input_data), id(self.env.context)}
         return interpreter
 
-    def _scope(self, values: list[Any], interpreter: Interpreter) -> Names:
+    def _scope(self, values: list[Any], interpreter: Interpreter) -> ScopeNames:
         states = len(self.output_shapes) if self.decl.has_state else 0
         groups = [values[:states], values[states:]] if states else [values]
         interpreter.frozen.update(id(group) for group in groups)
-        return Names(zip(self.decl.body.arguments, groups, strict=True), assigned_names(self.body))
+        return ScopeNames(zip(self.decl.body.arguments, groups, strict=True), assigned_names(self.body))
 
     def _returned(self, value: Any, interpreter: Interpreter) -> Sequence[Any]:
         span = self.decl.span
@@ -122,7 +122,7 @@ class Body:
         machine.protected = self.env.protected()
         interpreter = self._interpreter(machine, decl.init_body)
         body = parsed(decl.init_body)
-        scope = Names(dict.fromkeys(decl.init_body.arguments).items(), assigned_names(body))
+        scope = ScopeNames(dict.fromkeys(decl.init_body.arguments).items(), assigned_names(body))
         with self.env.default_dtype():
             value = interpreter.run(body, scope)
         return [self._checked(v, i, interpreter) for i, v in enumerate(self._returned(value, interpreter))]

@@ -11,7 +11,7 @@ import torch
 from stepcore.fn.prelude import comprehension_names
 from stepcore.sim.fnvec.builtin import SinglePass, items
 from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
-from stepcore.sim.fnvec.scopes import Names, Scope, of_function
+from stepcore.sim.fnvec.scopes import Scope, ScopeNames, of_function
 from stepcore.sim.fnvec.statements import Statements
 from stepcore.sim.fnvec.tape import TV
 
@@ -76,7 +76,7 @@ class Displays(Statements):
 
     def _results(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Iterator[Any]:
         """Return the items, each of which is computed when it is asked for."""
-        inner = Names(own=comprehension_names(node.generators), around=scope, is_comprehension=True)
+        inner = ScopeNames(own=comprehension_names(node.generators), around=scope, is_comprehension=True)
         # What the first goes over is evaluated outside, and at once.
         return self._rounds(node, 0, items(self, self.eval(node.generators[0].iter, scope)), inner)
 

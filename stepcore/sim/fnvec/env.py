@@ -20,7 +20,7 @@ from stepcore.sim.fnvec.errors import EvaluationLimits, FnRuntimeError
 from stepcore.sim.fnvec.interp import SYMBOL_MAKER, Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.names import Namespace
-from stepcore.sim.fnvec.scopes import Names, Scope
+from stepcore.sim.fnvec.scopes import Scope, ScopeNames
 from stepcore.sim.fnvec.tape import Tensor
 from stepcore.sizes.dim import Dim
 
@@ -220,13 +220,13 @@ def parsed(block: CodeBlock) -> tuple[ast.stmt, ...]:
         raise FnRuntimeError(error.message, block.source.span_to_outer(error.span), "STEP301") from error
 
 
-def block_names(blocks: Iterable[CodeBlock]) -> Names:
+def block_names(blocks: Iterable[CodeBlock]) -> ScopeNames:
     """Return the scope, empty yet, that the reference blocks of a file share: that of one function in Python.
 
     Raises:
         FnRuntimeError: a syntax error (STEP301).
     """
-    return Names(own=frozenset().union(*(assigned_names(parsed(block)) for block in blocks)))
+    return ScopeNames(own=frozenset().union(*(assigned_names(parsed(block)) for block in blocks)))
 
 
 def evaluate_block(block: CodeBlock, env: FnEnv, names: Scope) -> Any:

@@ -15,7 +15,7 @@ NOTHING: Final = object()  # what find() gives where a name is not known
 UNBOUND: Final = object()  # and where it is a function's own, and has no value yet
 
 
-class Names(dict[str, Any]):
+class ScopeNames(dict[str, Any]):
     """The names of one function or comprehension that have a value.
 
     ``own`` are all names that it binds somewhere: of one that has no value yet Python takes none from outside.
@@ -44,7 +44,7 @@ def find(name: str, scope: Scope) -> Any:
     while holder is not None:
         if name in holder:
             return holder[name]
-        if not isinstance(holder, Names):
+        if not isinstance(holder, ScopeNames):
             break
         if name in holder.own:
             return UNBOUND
@@ -58,12 +58,12 @@ def visible(scope: Scope) -> set[str]:
     holder: Scope | None = scope
     while holder is not None:
         found |= holder.keys()
-        holder = holder.around if isinstance(holder, Names) else None
+        holder = holder.around if isinstance(holder, ScopeNames) else None
     return found
 
 
 def of_function(scope: Scope) -> Scope:
     """Return the scope of the function around comprehensions, where ``:=`` binds."""
-    while isinstance(scope, Names) and scope.is_comprehension and scope.around is not None:
+    while isinstance(scope, ScopeNames) and scope.is_comprehension and scope.around is not None:
         scope = scope.around
     return scope

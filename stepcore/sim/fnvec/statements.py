@@ -19,7 +19,7 @@ from stepcore.fn.prelude import SymbolRef, assigned_names
 from stepcore.sim.fnvec.builtin import items
 from stepcore.sim.fnvec.errors import EvaluationRefused, FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.names import Namespace, Operation
-from stepcore.sim.fnvec.scopes import Names, Scope
+from stepcore.sim.fnvec.scopes import Scope, ScopeNames
 from stepcore.sim.fnvec.tape import TV
 from stepcore.text.wording import counted
 
@@ -323,7 +323,7 @@ class Statements:
         lacking = [name for name, value in values.items() if value is missing]
         if lacking:
             raise EvaluationRefused(f"the argument {lacking[0]!r} is missing")
-        return self._enter(function, Names(values.items(), function.own, function.scope))
+        return self._enter(function, ScopeNames(values.items(), function.own, function.scope))
 
     def _enter(self, function: Closure, inner: Scope) -> Any:
         if self.depth >= self.machine.limits.depth:

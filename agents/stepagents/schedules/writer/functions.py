@@ -13,14 +13,14 @@ from stepagents.schedules.costs import UnitCost
 from stepagents.schedules.parts import TilePart, scalar_of
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.schedules.writer.families import POSITION
-from stepagents.schedules.writer.lanes import LaneWriter
+from stepagents.schedules.writer.lanes import LoopWriter
 from stepcore.types import DTYPE_BYTES, Element, Scalar, STuple, Tile
 
 BW_MARK: Final = "bw=@"  # what stands for the FLOPs per cycle of a unit until all are known
 
 
 @dataclass(slots=True)
-class FunctionWriter(LaneWriter):
+class FunctionWriter(LoopWriter):
     """Declares functions over the tiles of parts."""
 
     def elements(self, part: TilePart) -> int:

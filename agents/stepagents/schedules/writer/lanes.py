@@ -20,7 +20,7 @@ from stepcore.sizes.dim import Dim
 
 
 @dataclass(slots=True)
-class LaneWriter:
+class LoopWriter:
     """The state of one program in the making, and how many blocks each lane has in its loops.
 
     ``lanes`` are the lanes of a label, ``names`` how the program calls the sizes of its blocks.
