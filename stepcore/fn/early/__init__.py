@@ -21,7 +21,7 @@ from stepcore.records import Record
 from stepcore.sizes.dim import DEFAULT_SIZES
 
 
-class Fault(Record):
+class EarlyFault(Record):
     """What is wrong at a place of a body, with the way out."""
 
     node: ast.expr
@@ -29,7 +29,7 @@ class Fault(Record):
     message: str
 
 
-def faults_in_body(block: CodeBlock, scope: FnScope) -> list[Fault]:
+def faults_in_body(block: CodeBlock, scope: FnScope) -> list[EarlyFault]:
     """Return what is wrong with a function's body, which parses, in the order of the text.
 
     A read that finds no value is told where Python certainly comes to it, and where no way to it gives it one.
@@ -43,7 +43,7 @@ def faults_in_body(block: CodeBlock, scope: FnScope) -> list[Fault]:
     return _found(Follower(frame, path, _sizes(scope), _known_outside(scope)), statements(block))
 
 
-def faults_in_blocks(blocks: Sequence[Sequence[ast.stmt]], scope: FnScope) -> list[list[Fault]]:
+def faults_in_blocks(blocks: Sequence[Sequence[ast.stmt]], scope: FnScope) -> list[list[EarlyFault]]:
     """Return the same for blocks that share one scope, as references do: of each its own."""
     own = frozenset[str]().union(*(assigned_names(list(block)) for block in blocks))
     around, known = _globals(scope)
@@ -51,17 +51,19 @@ def faults_in_blocks(blocks: Sequence[Sequence[ast.stmt]], scope: FnScope) -> li
     return [_found(follower, block) for block in blocks]
 
 
-def faults_in_prelude(body: Sequence[ast.stmt], scope: FnScope) -> list[Fault]:
+def faults_in_prelude(body: Sequence[ast.stmt], scope: FnScope) -> list[EarlyFault]:
     """Return the same for a ``global`` block."""
     frame = BodyFrame(assigned_names(list(body)), is_global=True)
     return _found(Follower(frame, Path(), _sizes(scope), _known_outside(scope)), body)
 
 
-def _found(follower: Follower, body: Sequence[ast.stmt]) -> list[Fault]:
+def _found(follower: Follower, body: Sequence[ast.stmt]) -> list[EarlyFault]:
     before = follower.too_early().keys() | follower.texts.keys()
     follower.block(body)
     found = {key: _early(*read) for key, read in follower.too_early().items()}
-    found |= {key: Fault(node, "STEP302", _IN_A_TEXT.format(ast.unparse(node))) for key, node in follower.texts.items()}
+    found |= {
+        key: EarlyFault(node, "STEP302", _IN_A_TEXT.format(ast.unparse(node))) for key, node in follower.texts.items()
+    }
     new = [fault for key, fault in found.items() if key not in before]
     return sorted(new, key=lambda fault: (fault.node.lineno, fault.node.col_offset))
 
@@ -69,11 +71,11 @@ def _found(follower: Follower, body: Sequence[ast.stmt]) -> list[Fault]:
 _IN_A_TEXT = "{} is a list or tuple, and is not written into a text; write numbers and texts"
 
 
-def _early(node: ast.expr, name: str, helper: str) -> Fault:
+def _early(node: ast.expr, name: str, helper: str) -> EarlyFault:
     if helper:
         text = f"{helper} reads {name} in this call before it has a value; bind it before"
-        return Fault(node, "STEP303", text)
-    return Fault(node, "STEP303", no_value_yet(name))
+        return EarlyFault(node, "STEP303", text)
+    return EarlyFault(node, "STEP303", no_value_yet(name))
 
 
 def _may_have_faults(text: str, scope: FnScope) -> bool:
@@ -138,4 +140,4 @@ def _foreign(held: HeldName, lists_stay: bool) -> HeldName:
     return held
 
 
-__all__ = ["Fault", "faults_in_blocks", "faults_in_body", "faults_in_prelude"]
+__all__ = ["EarlyFault", "faults_in_blocks", "faults_in_body", "faults_in_prelude"]
