@@ -98,6 +98,26 @@ def test_sizes_that_only_data_decide_stay_open() -> None:
     assert after.nodes[-1].flops.value == 5
 
 
+@pytest.mark.parametrize(
+    ("body", "each"),
+    [
+        ("torch.where(input[0] > 0, input[0], float('-inf'))", 2),
+        ("torch.maximum(input[0], torch.full_like(input[0], float('-inf')))", 1),
+        ("input[0] / len(input)", 1),
+        ("abs(input[0]) * float(2)", 2),
+    ],
+)
+def test_numbers_that_builtins_make_cost_nothing(body: str, each: int) -> None:
+    text = MATRIX.replace("input[0] @ input_data['W']", body).replace('output_dtype: "Buffer(fp32, [N])"', "KIND", 1)
+    text = text.replace("KIND", 'output_dtype: "Buffer(fp32, [K])"')
+    bed = Bed(text)
+    checked = bed.check("return step.Map(fn=fn_layer).apply(step.Bufferize(a=1).apply(E0))")
+    found = measure(checked.spec, checked.typed, checked.spec.bindings())
+    assert found.nodes[1].flops.symbolic == each * M * K
+    assert found.nodes[1].on_chip.value == 0
+    assert found.on_chip.value is not None
+
+
 def test_unknown_work_is_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepcore.costs.metrics.fn_cost", lambda decl, scope, parameters: FnCost(None, ()))
     found = metrics("return step.Accum(fn=fn_sum, b=1).apply(E0)")

@@ -217,8 +217,9 @@ class Expressions:
         args = [self.eval(argument, scope) for argument in node.args]
         kwargs = {k.arg: self.eval(k.value, scope) for k in node.keywords if k.arg is not None}
         if not isinstance(function, Callee):
-            self.complete = False
-            return self._builtin(function, args) if isinstance(function, str) else None
+            value = self._builtin(function, args) if isinstance(function, str) else None
+            self.complete = self.complete and value is not None  # those of which the value is known have a known cost
+            return value
         if function.bound:
             args.insert(0, function.receiver)
         return self.shapes.apply(function.name, args, kwargs)
