@@ -18,7 +18,7 @@ from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.fn import aliases, allow, compiled
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.fn.early import Fault, faults_in_blocks, faults_in_body, faults_in_prelude
+from stepcore.fn.early import EarlyFault, faults_in_blocks, faults_in_body, faults_in_prelude
 from stepcore.fn.prelude import assigned_names, names_bound_by, prelude_names
 from stepcore.fn.shapes.inference import shape_findings
 from stepcore.fn.source import BodySyntaxError, node_span, statements
@@ -114,7 +114,7 @@ def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterab
 
 
 def _walked(
-    walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock, early: Callable[[], list[Fault]] | None = None
+    walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock, early: Callable[[], list[EarlyFault]] | None = None
 ) -> list[BodyFinding]:
     try:
         walker.statements(body)
@@ -131,7 +131,7 @@ def _not_compiled(body: Sequence[ast.stmt]) -> list[BodyFinding]:
     return [] if error is None else [BodyFinding("STEP301", *error)]
 
 
-def _faults(faults: Iterable[Fault]) -> list[BodyFinding]:
+def _faults(faults: Iterable[EarlyFault]) -> list[BodyFinding]:
     """Return findings where names are read before the body binds them, or lists written into texts."""
     return [BodyFinding(fault.code, fault.node, fault.message) for fault in faults]
 
