@@ -9,40 +9,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Final
 
 import torch
 
 from stepagents.jobs.composing import compose
+from stepagents.jobs.delivering import Delivering
 from stepagents.jobs.sizes import folder_of, unsettled
 from stepagents.jobs.tiled import TiledOrder, chip_of, instead_of_tiles, tiled_result
 from stepagents.lower.layouts import ConstantTooLarge
-from stepagents.lower.normalise import Unlowered
-from stepagents.lower.search import Lowering, LoweringOptions, VerifiedProgram, lower
-from stepagents.proposers.programs import solution
+from stepagents.lower.search import Lowering, LoweringOptions, lower
 from stepagents.schedules.routed.mixture import is_mixture
 from stepagents.shapes.dtypes import retyped
 from stepagents.shapes.particular import chosen
 from stepagents.shapes.proposal import SizesProposal, check, propose
 from stepagents.torchfn.checks import Checks, make_checks
 from stepagents.torchfn.delivery.network import network_sizes, network_text
-from stepagents.torchfn.delivery.program import file_sizes, python_text, task_text
 from stepagents.torchfn.dims import Description, completed
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.informed import informed
 from stepagents.torchfn.network import Known, lower_network, network_costs
 from stepagents.torchfn.partition import MOST_FOLDS, folds
-from stepagents.torchfn.proof import network_proof, proof
-from stepagents.torchfn.refusals import NO_FUNCTION, NO_LOWERING, NO_TRACE, Refused, refuse
+from stepagents.torchfn.proof import network_proof
+from stepagents.torchfn.refusals import NO_FUNCTION, NO_TRACE, Refused, refuse
 from stepagents.torchfn.target import Target, find_target
 from stepagents.torchfn.trace import has_loops, trace
 from stepagents.traced.graph import TracedFunction
 from stepcore.conversion.to_python import ConvertError
 from stepcore.jobdata.choices import SUFFIXES
-from stepcore.jobdata.failures import Finding
-from stepcore.jobdata.writing import FunctionRequest, FunctionResult, Solution, WritingProgress
+from stepcore.jobdata.writing import FunctionRequest, FunctionResult, WritingProgress
 from stepcore.jobs import Context
 from stepcore.jobs.proposers import AUTO, LOWER
 
@@ -94,22 +90,17 @@ class _OverTiles(Exception):
         self.result = result
 
 
-class _Job:
+class _Job(Delivering):
     def __init__(self, request: FunctionRequest, context: Context) -> None:
-        self._request = request
-        self._context = context
-        self._start = perf_counter()
+        start = perf_counter()
         if not request.trusted:
             what = "taking a function runs its file, and this workspace is not trusted"
             raise refuse(NO_FUNCTION, what, request.path, advice="trust the workspace first")
-        self._target: Target = find_target(request.path, request.text, request.selector)
-        self._remark = ""
-        self._instead = ""  # why there is no program over tiles, where one was looked for
-        self._inferred: SizesProposal | None = None
-        self._checked_at: list[dict[str, int]] = []
+        target: Target = find_target(request.path, request.text, request.selector)
+        guard = Guard(request.path, target.line, request.call_seconds, lambda: context.cancelled)
+        super().__init__(request, target, guard, start)
+        self._context = context
         self._seed = _SEED if request.seed is None else request.seed
-        self._folder = Path(request.folder or Path(request.path).absolute().parent)
-        self._guard = Guard(request.path, self._target.line, request.call_seconds, lambda: context.cancelled)
         torch.set_num_threads(1)
         self._choice = chosen(self._target, request.inputs, request.dims, self._guard)
         self._told = self._choice.told
@@ -358,84 +349,6 @@ class _Job:
     def _tell(self, stage: str, candidates: int = 0) -> None:
         self._context.check()
         self._context.progress(WritingProgress(stage=stage, candidates=candidates))
-
-    def _result(self, traced: TracedFunction, found: Lowering) -> FunctionResult:
-        unsupported = tuple(self._finding(item) for item in found.unsupported)
-        programs: list[Solution] = []
-        reasons = list(found.rejected)
-        notes: list[str] = []
-        for candidate in found.candidates:
-            try:
-                program = self._program(traced, candidate)
-            except (ConstantTooLarge, ConvertError) as error:  # also what the gate refuses
-                reasons.append(str(error))
-                continue
-            with self._guard.quiet():
-                file = self._folder / f"{traced.name}{SUFFIXES[self._request.emit]}"
-                proved = proof(program.text or "", file, self._target)
-            if proved.fault:
-                reasons.append(proved.fault)
-            else:
-                programs.append(program)
-                notes.append(proved.note)
-        traced = replace(traced, notes=(*traced.notes, *_size_notes(traced, found.candidates[:1])))
-        if unsupported:
-            reasons = [f"line {item.line}: {item.operation}: {item.message}" for item in unsupported]
-        if self._remark:  # first where somebody else was asked for
-            asked = (self._request.proposer or AUTO) != AUTO
-            reasons = [self._remark, *reasons] if asked else [*reasons, self._remark]
-        reasons = list(dict.fromkeys(reasons))
-        if self._inferred is not None:
-            traced = replace(traced, notes=(f"sizes: {self._inferred.sources}", *traced.notes))
-        notes.append(self._instead)
-        return FunctionResult(
-            name=traced.name,
-            path=self._target.path,
-            line=self._target.line,
-            solved=bool(programs),
-            programs=tuple(programs),
-            unsupported=unsupported,
-            notes=(*traced.notes, *dict.fromkeys(filter(None, [*notes, self._remark]))) if programs else (),
-            sizes={**traced.dims, **traced.bound},
-            inferred=None if self._inferred is None else self._inferred.record(),
-            fixed=dict(traced.fixed),
-            reason="" if programs else "; ".join(reasons[:3]) or "no program was found",
-            candidates=found.tried,
-            checked_at=tuple(self._checked_at),
-            seconds=perf_counter() - self._start,
-            task="",
-            peak_bytes=None,
-            cpu_seconds=0.0,
-        )
-
-    def _finding(self, item: Unlowered) -> Finding:
-        line = item.line[1] if item.line is not None else self._target.line
-        found = Finding(NO_LOWERING, item.reason, self._target.path, line, 1, item.advice, item.operation)
-        return found.at_code(self._target.text)
-
-    def _program(self, traced: TracedFunction, candidate: VerifiedProgram) -> Solution:
-        write = task_text if self._request.emit == "task" else python_text
-        return solution(
-            candidate.emitted.impl,
-            candidate.operators,
-            candidate.metrics,
-            dict(candidate.emitted.spec.defaults),
-            text=write(traced, self._target, candidate.emitted, self._folder),
-            layout=candidate.layout,
-            proposer=candidate.proposer,
-        )
-
-
-def _size_notes(traced: TracedFunction, candidates: Sequence[VerifiedProgram]) -> list[str]:
-    """Say so where a file has other sizes than those that the user gave."""
-    notes: list[str] = []
-    for candidate in candidates:
-        sizes = file_sizes(traced, candidate.emitted.spec)
-        if any(sizes[name] != size for name, size in traced.bound.items()):
-            has = ", ".join(f"{name}={sizes[name]}" for name in traced.bound)
-            asked = ", ".join(f"{name}={size}" for name, size in traced.bound.items())
-            notes.append(f"the file verifies at {has}: at {asked} a run would take too long")
-    return notes
 
 
 def _edge_note(edges: Sequence[Mapping[str, int]], passed: Sequence[Mapping[str, int]]) -> str:

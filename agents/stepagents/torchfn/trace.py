@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from torch import Tensor
 
 from stepagents.torchfn.annotate import TraceMismatch, annotate, fold_fixed
 from stepagents.torchfn.capture import Capture, calls, capture, flat, line_in, probe
@@ -21,20 +20,27 @@ from stepagents.torchfn.dims import Described, Description
 from stepagents.torchfn.examples import data_of, symbolic_arguments
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.loop_ops import END
+from stepagents.torchfn.nodes import (
+    default_gen,
+    drop_unused,
+    output_of,
+    placeholder_name,
+    random_node,
+    set_lines,
+    tensors_of,
+)
 from stepagents.torchfn.partition import MOST_FOLDS, count_folds
 from stepagents.torchfn.reference import FunctionReference
 from stepagents.torchfn.refusals import NO_TRACE, Refused, refuse
 from stepagents.torchfn.sizing import Sizing, find_sizing
 from stepagents.torchfn.subject import Example, TracedSubject, dtype_text, load
 from stepagents.torchfn.target import Target
+from stepagents.torchfn.trials import small_trials, trials
 from stepagents.torchfn.usage import KERNELS, usages
 from stepagents.traced.graph import (
     DIMS,
-    LINES,
     TracedFunction,
     TracedInput,
-    TracedOutput,
-    free_name,
     names_of_references,
     program_name,
 )
@@ -163,12 +169,12 @@ class _Tracer:
     def best(self, sizing: Sizing, bound: Mapping[str, int]) -> tuple[Capture, Sizing]:
         """Return an annotated trace with as many symbols as possible; others are numbers, those of ``bound`` first."""
         self._without_chance(self._capture({**sizing.numbers, **sizing.base}))
-        for trial in _trials(sizing, bound):
+        for trial in trials(sizing, bound):
             try:
                 return self._annotated(trial), trial
             except TraceMismatch as error:
                 if isinstance(error.__cause__, Refused):
-                    for small in _small(trial):
+                    for small in small_trials(trial):
                         with suppress(TraceMismatch):
                             found = self._annotated(small)
                             names = " and ".join(sorted(small.kernels - trial.kernels))
@@ -228,14 +234,14 @@ class _Tracer:
 
     def _without_chance(self, found: Capture) -> None:
         """Refuse a function that draws random numbers; a module that does so in training is evaluated instead."""
-        node = _random_node(found)
+        node = random_node(found)
         if node is None:
             return
         module = self.subject.module
         if module is not None and module.training:
             self.subject.evaluate()
             self._made.clear()
-            again = _random_node(self._capture(found.sizes))
+            again = random_node(self._capture(found.sizes))
             if again is None:
                 self._evaluated = True
                 norms = any("BatchNorm" in type(part).__name__ for part in module.modules())
@@ -265,11 +271,11 @@ class _Tracer:
                 self.notes.append(f"the program is for {name}={sizing.numbers[name]} only: {why}")
         output = next(iter(reversed(graph.nodes)))
         output.args = (tuple(nodes[name] for name in found.results if name),)
-        _drop_unused(graph)
+        drop_unused(graph)
         inputs = list(self._inputs(found, nodes, set(sizing.base), examples))
-        outputs = tuple(_output(nodes[name]) for name in found.results if name)
+        outputs = tuple(output_of(nodes[name]) for name in found.results if name)
         fold_fixed(graph, {item.name: item.value for item in inputs if item.kind == "constant"})
-        _set_lines(graph, str(Path(target.path)), target.line)
+        set_lines(graph, str(Path(target.path)), target.line)
         found.graph.recompile()
         return TracedFunction(
             name=program_name(target.name, sizing.base),
@@ -303,10 +309,10 @@ class _Tracer:
             what = f"the function returns {what_is(strange[0])}, which is no tensor"
             raise refuse(NO_TRACE, what, target.path, target.line, advice="return tensors alone")
         for node in nodes.values():
-            if not all(isinstance(size, int) for value in _tensors(node.meta.get("val")) for size in value.shape):
+            if not all(isinstance(size, int) for value in tensors_of(node.meta.get("val")) for size in value.shape):
                 what = "the size of a result depends on the values of a tensor"
                 raise refuse(NO_TRACE, what, target.path, self._line(node), advice="mask with torch.where")
-            for value in _tensors(node.meta.get("val")):
+            for value in tensors_of(node.meta.get("val")):
                 if 0 in value.shape and node.name in found.results:
                     what = "a result has no element"
                     raise refuse(NO_TRACE, what, target.path, self._line(node), advice="a size is at least 1")
@@ -338,7 +344,7 @@ class _Tracer:
             node = nodes[item.node]
             if node.graph is None or getattr(node, "_erased", False):
                 continue
-            name = _placeholder_name(item.origin, taken)
+            name = placeholder_name(item.origin, taken)
             taken.add(name)
             if node.name != name:
                 node._rename(name)
@@ -346,7 +352,7 @@ class _Tracer:
             gen, below = ranges.get(item.origin, (None, None))
             dtype = dtype_text(node.meta["val"].dtype)
             if gen is None:
-                gen = _default_gen(item.origin, dtype) if item.kind == "weight" else "torch.randn"
+                gen = default_gen(item.origin, dtype) if item.kind == "weight" else "torch.randn"
             yield TracedInput(
                 name=node.name,
                 dims=node.meta[DIMS],
@@ -365,27 +371,6 @@ def _rounds(found: Capture) -> set[int]:
     return {count for count in counts if isinstance(count, int)}
 
 
-def _trials(sizing: Sizing, bound: Mapping[str, int]) -> Iterator[Sizing]:
-    """Yield the sizing with all symbols, with each one taken away, and with none."""
-    yield sizing
-    names = list(sizing.base)
-    for gone in [[name] for name in names] * (len(names) > 1) + [names] * bool(names):
-        why = "the operations of the function depend on it"
-        yield replace(
-            sizing,
-            base={name: size for name, size in sizing.base.items() if name not in gone},
-            numbers={**sizing.numbers, **{name: bound.get(name, sizing.base[name]) for name in gone}},
-            fixed={**sizing.fixed, **dict.fromkeys(gone, why)},
-        )
-
-
-def _small(trial: Sizing) -> Iterator[Sizing]:
-    """Yield the sizing with further traces at small sizes, of one symbol, then of all: a table may bound a size."""
-    names = [name for name in trial.base if name not in trial.kernels]
-    for some in [[name] for name in names] + [names] * (len(names) > 1):
-        yield replace(trial, kernels=trial.kernels | set(some))
-
-
 def _key(sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(sizes.items()))
 
@@ -395,45 +380,3 @@ def _substituted(dims: Sequence[Dim], numbers: Mapping[str, int]) -> tuple[Dim, 
         return Dim.of(numbers[name]) if name in numbers else None
 
     return tuple(size.substitute(number) for size in dims)
-
-
-def _random_node(found: Capture) -> Any:
-    tag = torch.Tag.nondeterministic_seeded
-    for node in found.graph.graph.nodes:
-        if node.op == "call_function" and tag in getattr(node.target, "tags", ()):
-            return node
-    return None
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    if isinstance(value, Tensor):
-        return [value]
-    return [item for item in value if isinstance(item, Tensor)] if isinstance(value, (tuple, list)) else []
-
-
-def _drop_unused(graph: torch.fx.Graph) -> None:
-    graph.eliminate_dead_code()
-    for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
-        if not node.meta.get("step_user"):
-            graph.erase_node(node)
-
-
-def _placeholder_name(origin: str, taken: set[str]) -> str:
-    base = "".join(sign if sign.isalnum() or sign == "_" else "_" for sign in origin).lstrip("_") or "value"
-    base = base if base.isidentifier() else f"x{base}"
-    return free_name(base, taken)
-
-
-def _default_gen(origin: str, dtype: str) -> str:
-    """Variances are positive; everything else may be any number."""
-    return "torch.rand" if dtype.startswith("fp") and origin.endswith("var") else "torch.randn"
-
-
-def _output(node: Any) -> TracedOutput:
-    return TracedOutput(node.name, node.meta[DIMS], dtype_text(node.meta["val"].dtype))
-
-
-def _set_lines(graph: torch.fx.Graph, path: str, default: int) -> None:
-    for node in graph.nodes:
-        line = line_in(node)
-        node.meta[LINES] = (path, line if line is not None else default) if node.op == "call_function" else None
