@@ -63,12 +63,12 @@ def test_the_search_writes_programs_that_can_be_put_in(client: Client) -> None:
 
 def test_a_clients_model_is_asked_and_its_answer_judged(client: Client) -> None:
     client.answers["stepsmith/model"] = {"text": f"```yaml\n{IMPL}\n```", "model": "tiny"}
-    started = command(client, "write", proposer="model", samples=1, seconds=120)
+    started = command(client, "write", proposer="model", samples=1, seconds=120, asker="order 7")
     told = end(client, started["id"])
     assert told["state"] == "done", told
     assert len(told["solutions"]) == 1, told
     (question, *_) = [m["params"] for m in client.received if m.get("method") == "stepsmith/model"]
-    assert question["kind"] == "model"
+    assert (question["kind"], question["asker"]) == ("model", "order 7")
     assert "RepeatRef" in question["messages"][0]["content"]
     news = [m["params"] for m in client.received if m.get("method") == "stepsmith/writing" and "answer" in m["params"]]
     assert "## 1. answer: accepted" in news[0]["answer"]["section"]

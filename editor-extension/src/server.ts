@@ -220,11 +220,16 @@ export interface ModelProposal {
   readonly kept?: boolean;
 }
 
-/** Parameters of the request `stepsmith/model`, which the server sends to the client. */
+/**
+ * Parameters of the request `stepsmith/model`, which the server sends to the client.
+ *
+ * `asker` is that of the order for which it is asked, whatever the worker says.
+ */
 export interface ModelQuestion {
   readonly kind: "model";
   readonly messages: readonly ModelMessage[];
   readonly options: ModelLimits;
+  readonly asker?: string;
 }
 
 /** The answer of a model. */
@@ -264,13 +269,15 @@ export interface OptimizeOptions extends ProposerOptions {
 /**
  * Argument of `stepsmith.server.optimize`: a program of a document, by its name or by a `line` in it.
  *
- * `apply` has the server put the best program into the document, for clients that show no choice.
+ * `apply` has the server put the best program into the document, for clients that show no choice; `asker` is
+ * what questions of this order to a model are marked with.
  */
 export interface OptimizeOrder extends OptimizeOptions {
   readonly uri: string;
   readonly program?: string;
   readonly line?: number;
   readonly apply?: boolean;
+  readonly asker?: string;
 }
 
 export type OptimizeProposer = "search" | "llm" | "auto";
@@ -506,11 +513,12 @@ export interface Stopped {
  * Argument of `stepsmith.server.synthesize`; `apply` has the server create the file of the best program.
  *
  * `emit` `auto` asks for a program over tiles, for the chip of the document, or where there is none for one of
- * single numbers, which is what `python` asks for.
+ * single numbers, which is what `python` asks for. `asker` is as in `WriteOrder`.
  */
 export interface SynthesizeOrder extends SizesOrder, WritingOptions {
   readonly emit?: "auto" | "python" | "task" | "tiled";
   readonly apply?: boolean;
+  readonly asker?: string;
 }
 
 /** Argument of `stepsmith.server.takeFaster`: the document is to become `text`, which was made of `before`. */
@@ -574,10 +582,15 @@ export interface TimingParams {
 
 export type TimingState = "timed" | "timing" | "outdated" | "stopped" | "untimed";
 
-/** Argument of `stepsmith.server.write`; `apply` has the server put the best program into the document. */
+/**
+ * Argument of `stepsmith.server.write`; `apply` has the server put the best program into the document.
+ *
+ * `asker` is what questions of this order to a model are marked with, so that its consent covers no other's.
+ */
 export interface WriteOrder extends WritingOptions {
   readonly uri: string;
   readonly apply?: boolean;
+  readonly asker?: string;
 }
 
 /**

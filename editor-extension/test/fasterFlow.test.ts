@@ -113,7 +113,8 @@ const QUESTION: ModelQuestion = { kind: "model", messages: [], options: { temper
 
 /** What a question to the model comes to; nobody listens at the address of the local one. */
 async function asked(): Promise<string> {
-  const answer = await answerOfModel(QUESTION);
+  const asker = ordered.at(-1)?.arguments[0]?.asker;
+  const answer = await answerOfModel(typeof asker === "string" ? { ...QUESTION, asker } : QUESTION);
   return "fault" in answer ? answer.message : answer.text;
 }
 

@@ -184,10 +184,12 @@ function named(name: string): Target {
 }
 
 /** Start an order that a model answers for; returns what cancels it and what ends it. */
-function order(target: Target): { cancel(): void; end(): Promise<void> } {
+function order(target: Target): { cancel(): void; end(): Promise<void>; asker: string } {
   const progress = new Progress();
   let finish = (): void => undefined;
-  const done = asking.during(target, (begins) => {
+  let asker = "";
+  const done = asking.during(target, (begins, marked) => {
+    asker = marked;
     begins(progress.token);
     return new Promise<void>((resolve) => {
       finish = resolve;
@@ -197,32 +199,48 @@ function order(target: Target): { cancel(): void; end(): Promise<void> } {
     finish();
     return done;
   };
-  return { cancel: () => progress.cancel(), end };
+  return { cancel: () => progress.cancel(), end, asker };
 }
 
-async function answered(): Promise<string> {
-  const answer = await server.answerOfModel(QUESTION);
+async function answered(asker?: string): Promise<string> {
+  const answer = await server.answerOfModel(asker === undefined ? QUESTION : { ...QUESTION, asker });
   return "fault" in answer ? answer.message : answer.text;
 }
 
-test("a question reaches the model of the latest order that runs, and nobody before and after", async () => {
+test("a question reaches the model of the order that it belongs to, and nobody before and after", async () => {
   const nobody = "nobody is writing a program";
   assert.equal(await answered(), nobody);
   const first = order(named("first"));
   const second = order(named("second"));
-  assert.equal(await answered(), "second");
+  assert.equal(await answered(second.asker), "second");
+  assert.equal(await answered(first.asker), "first");
+  assert.equal(await answered(), nobody);
   second.cancel();
-  assert.equal(await answered(), "first");
+  assert.equal(await answered(second.asker), nobody);
+  assert.equal(await answered(first.asker), "first");
   await second.end();
   await first.end();
-  assert.equal(await answered(), nobody);
+  assert.equal(await answered(first.asker), nobody);
+});
+
+test("a yes for one task lets nothing of another leave this machine", async () => {
+  const at = (name: string, isLocal: boolean): Target => ({ ...named(name), host: `${name}.example`, isLocal });
+  world.answers = { warning: "Send Once" };
+  const near = order(at("near", true));
+  const far = order(at("far", false));
+  assert.equal(await answered(far.asker), "far");
+  assert.equal(await answered(near.asker), "near");
+  const other = order(at("far", false));
+  world.answers = { warning: undefined };
+  assert.match(await answered(other.asker), /did not let the task be sent/);
+  await Promise.all([near.end(), far.end(), other.end()]);
 });
 
 test("an order without a model leaves questions to those that have one", async () => {
   const first = order(named("first"));
   const done = vscode.commands.executeCommand("stepsmith.writeImpl");
   await turn();
-  assert.equal(await answered(), "first");
+  assert.equal(await answered(first.asker), "first");
   server.end({ state: "cancelled" });
   await done;
   await first.end();
@@ -251,7 +269,7 @@ async function sends(receiver: Target, ...answers: (string | undefined)[]): Prom
   world.messages.length = 0;
   world.queue = answers;
   const running = order(receiver);
-  const answer = await answered();
+  const answer = await answered(running.asker);
   await running.end();
   return answer === "from far away";
 }
@@ -267,7 +285,7 @@ test("what is sent once is asked for again, also at the same host", async () => 
 test("one answer holds for all questions of an order", async () => {
   world.queue = ["Send Once"];
   const running = order(REMOTE);
-  assert.deepEqual([await answered(), await answered()], ["from far away", "from far away"]);
+  assert.deepEqual([await answered(running.asker), await answered(running.asker)], ["from far away", "from far away"]);
   assert.equal(world.messages.length, 1);
   await running.end();
 });
@@ -299,7 +317,7 @@ test("what is sent is shown word for word, and then asked again", async () => {
   world.queue = ["Show What Is Sent", "Show What Is Sent", "Send Once"];
   const running = order(REMOTE);
   const question: ModelQuestion = { kind: "model", messages: [{ role: "user", content: "Write impl.\nthe task" }], options: { temperature: 1, max_tokens: 5 } };
-  await server.answerOfModel(question);
+  await server.answerOfModel({ ...question, asker: running.asker });
   await running.end();
   assert.equal(shown.length, 2);
   assert.match(JSON.stringify(shown[0]), /Write impl\.\\nthe task/);
@@ -334,7 +352,7 @@ test("answers can be forgotten", async () => {
 test("an order that is cancelled while the user thinks sends nothing", async () => {
   const running = order(REMOTE);
   world.queue = ["Send Once"];
-  const answer = answered();
+  const answer = answered(running.asker);
   running.cancel();
   assert.equal(await answer, "you did not let the task be sent");
   await running.end();
@@ -342,7 +360,7 @@ test("an order that is cancelled while the user thinks sends nothing", async () 
 
 test("a model on this machine needs no consent", async () => {
   const running = order(named("near"));
-  assert.equal(await answered(), "near");
+  assert.equal(await answered(running.asker), "near");
   await running.end();
   assert.deepEqual(world.messages, []);
 });
@@ -428,7 +446,7 @@ test("a refused key can be set from the message, and the order is repeated with 
   server.onWrite = async () => {
     orders += 1;
     if (orders === 1) {
-      faults.push(await answered());
+      faults.push(await answered(/"asker":"([^"]+)"/.exec(server.sent.at(-1) ?? "")?.[1]));
       server.end({ message: faults[0] ?? "" });
     } else {
       server.end({ state: "cancelled" });

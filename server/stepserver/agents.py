@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, Final
 
 from stepcore.jobdata.editor import ModelQuestion
@@ -51,12 +52,12 @@ class AgentPools:
             pool.close()
 
 
-async def answer_of_model(editor: Editor, question: Any) -> Any:
-    """Let the client answer a question of a job; what it cannot answer is a fault of its model.
+async def answer_of_model(editor: Editor, question: Any, asker: str) -> Any:
+    """Let the client answer a question of a job of the order ``asker``; what it cannot answer is a fault of its model.
 
     Raises:
         Mistyped: that is no question; a worker is not trusted.
     """
-    asked = from_plain(ModelQuestion, question)
+    asked = replace(from_plain(ModelQuestion, question), asker=asker)
     answer = await editor.ask(MODEL, to_plain(asked))
     return answer if answer is not None else {"fault": "other", "message": "the editor offers no language model"}

@@ -92,7 +92,8 @@ class Optimizing:
             loop.call_soon_threadsafe(self._hear, number, news)
 
         def ask(question: Any) -> Any:
-            return asyncio.run_coroutine_threadsafe(answer_of_model(self._around.editor, question), loop).result()
+            answer = answer_of_model(self._around.editor, question, order.asker)
+            return asyncio.run_coroutine_threadsafe(answer, loop).result()
 
         isolation, seconds = _isolation(request), request.seconds + _PROOF
         job = self._pools.of(module).submit(

@@ -119,15 +119,16 @@ class Writing:
                 await self._apply(module.uri, told.solutions[0].impl)
 
         work = Work(PROPOSE, request, seconds, _news, _proposed)
-        return self.start(module, work, deliver if order.apply else None)
+        return self.start(module, work, deliver if order.apply else None, order.asker)
 
     def start(
         self,
         module: Module,
         work: Work[Any, Any],
         deliver: Callable[[News], Awaitable[None]] | None = None,
+        asker: str = "",
     ) -> tuple[int, str]:
-        """Have a worker do ``work``; returns the order's number, or 0 and why it cannot be done."""
+        """Have a worker do ``work`` for ``asker``; returns the order's number, or 0 and why it cannot be done."""
         if not self._workspace.is_trusted:
             return 0, "this workspace is not trusted: nothing is run in it"
         if len(self._orders) >= _MOST_AT_ONCE:
@@ -139,7 +140,7 @@ class Writing:
             loop.call_soon_threadsafe(self._tell, number, "running", work.progress(data))
 
         def ask(question: Any) -> Any:
-            return asyncio.run_coroutine_threadsafe(answer_of_model(self._editor, question), loop).result()
+            return asyncio.run_coroutine_threadsafe(answer_of_model(self._editor, question, asker), loop).result()
 
         pool, isolation = self._pools.of(module), _isolation(work.request)
         job = pool.submit(

@@ -272,10 +272,14 @@ class GraphResult(Record, Camel):
 
 
 class WriteOrder(WritingOptions, kw_only=True):
-    """Argument of ``stepsmith.server.write``; ``apply`` has the server put the best program into the document."""
+    """Argument of ``stepsmith.server.write``; ``apply`` has the server put the best program into the document.
+
+    ``asker`` is what questions of this order to a model are marked with, so that its consent covers no other's.
+    """
 
     uri: str
     apply: bool = False
+    asker: str = ""
 
 
 class SizesOrder(Record, kw_only=True):
@@ -295,11 +299,12 @@ class SynthesizeOrder(SizesOrder, WritingOptions, kw_only=True):
     """Argument of ``stepsmith.server.synthesize``; ``apply`` has the server create the file of the best program.
 
     ``emit`` ``auto`` asks for a program over tiles, for the chip of the document, or where there is none for one of
-    single numbers, which is what ``python`` asks for.
+    single numbers, which is what ``python`` asks for. ``asker`` is as in :class:`WriteOrder`.
     """
 
     emit: Emit = "auto"
     apply: bool = False
+    asker: str = ""
 
 
 class StopOrder(Record):
@@ -392,11 +397,15 @@ class ModelLimits(Record):
 
 
 class ModelQuestion(Record):
-    """Parameters of the request ``stepsmith/model``, which the server sends to the client."""
+    """Parameters of the request ``stepsmith/model``, which the server sends to the client.
+
+    ``asker`` is that of the order for which it is asked, whatever the worker says.
+    """
 
     kind: Literal["model"]
     messages: tuple[ModelMessage, ...]
     options: ModelLimits
+    asker: str = ""
 
 
 FaultName: TypeAlias = Literal[

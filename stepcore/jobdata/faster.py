@@ -14,13 +14,15 @@ from stepcore.records import Record
 class OptimizeOrder(OptimizeOptions, kw_only=True):
     """Argument of ``stepsmith.server.optimize``: a program of a document, by its name or by a ``line`` in it.
 
-    ``apply`` has the server put the best program into the document, for clients that show no choice.
+    ``apply`` has the server put the best program into the document, for clients that show no choice; ``asker`` is
+    what questions of this order to a model are marked with.
     """
 
     uri: str
     program: str | None = None
     line: int | None = None
     apply: bool = False
+    asker: str = ""
 
 
 class OptimizeStarted(Record):

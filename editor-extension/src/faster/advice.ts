@@ -51,14 +51,18 @@ export class Questions implements vscode.Disposable {
     [...this.open.keys()].forEach((id) => this.end(id));
   }
 
-  /** Let a model answer for the order that `begin` begins; it gives the number of that order, 0 where there is none. */
-  async during(model: Target | undefined, begin: () => Promise<number>): Promise<void> {
+  /**
+   * Let a model answer for the order that `begin` begins, which gets what its questions are to be marked with; it gives
+   * the number of that order, 0 where there is none.
+   */
+  async during(model: Target | undefined, begin: (asker: string) => Promise<number>): Promise<void> {
     if (model === undefined) {
-      await begin();
+      await begin("");
       return;
     }
     const source = new vscode.CancellationTokenSource();
-    const answering = this.asking.answering(model, source.token, "program");
+    const asker = this.asking.nextAsker();
+    const answering = this.asking.answering(asker, model, source.token, "program");
     const close = (): void => {
       source.cancel();
       source.dispose();
@@ -66,7 +70,7 @@ export class Questions implements vscode.Disposable {
     };
     let id = 0;
     try {
-      id = await begin();
+      id = await begin(asker);
     } finally {
       if (id === 0) {
         close();

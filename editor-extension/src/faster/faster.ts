@@ -111,7 +111,7 @@ export class Faster implements vscode.Disposable {
       ...this.options(uri),
       ...advice.options,
     };
-    await this.questions.during(advice.model, () => this.begun(uri, order));
+    await this.questions.during(advice.model, (asker) => this.begun(uri, asker === "" ? order : { ...order, asker }));
   }
 
   /** Begin a search; returns its number, 0 where there is none, which is said, or where it has ended already. */

@@ -23,7 +23,8 @@ interface Open {
 export class Asking implements vscode.Disposable {
   private readonly models: Models;
   private readonly subscription: vscode.Disposable;
-  private readonly open = new Set<Open>();
+  private readonly open = new Map<string, Open>();
+  private opened = 0;
 
   private readonly consent: Consent;
   private readonly documents = new AnswerDocuments();
@@ -82,33 +83,42 @@ export class Asking implements vscode.Disposable {
     return target !== undefined && (target.isLocal || this.consent.isGiven(target)) ? target : undefined;
   }
 
-  /** Let a model answer, or nobody, while `order` runs, which gets what hears of the token that cancels it. */
+  /**
+   * Let a model answer, or nobody, while `order` runs, which gets what hears of the token that cancels it, and what its
+   * questions are to be marked with.
+   */
   async during<T>(
     target: Target | undefined,
-    order: (begins: (token: vscode.CancellationToken) => void) => Thenable<T>,
+    order: (begins: (token: vscode.CancellationToken) => void, asker: string) => Thenable<T>,
   ): Promise<T> {
     if (target === undefined) {
-      return order(() => undefined);
+      return order(() => undefined, "");
     }
     const open: { dispose(): void }[] = [];
+    const asker = this.nextAsker();
     try {
-      return await order((token) => void open.push(this.answering(target, token, "task")));
+      return await order((token) => void open.push(this.answering(asker, target, token, "task")), asker);
     } finally {
       open.forEach((each) => each.dispose());
     }
   }
 
-  /** Let a model answer until `token` is cancelled, or what is returned is disposed of. */
-  answering(target: Target, token: vscode.CancellationToken, subject: Subject): { dispose(): void } {
-    const open: Open = { target, subject, token };
-    this.open.add(open);
-    return { dispose: () => void this.open.delete(open) };
+  /** What the questions of one more order are to be marked with. */
+  nextAsker(): string {
+    this.opened += 1;
+    return `order ${this.opened}`;
   }
 
-  /** Questions do not say which order they belong to, so the latest one that runs decides. */
+  /** Let a model answer the questions of `asker` until `token` is cancelled, or what is returned is disposed of. */
+  answering(asker: string, target: Target, token: vscode.CancellationToken, subject: Subject): { dispose(): void } {
+    this.open.set(asker, { target, subject, token });
+    return { dispose: () => void this.open.delete(asker) };
+  }
+
+  /** Only the order that a question belongs to decides: a yes for one lets nothing of another leave this machine. */
   private async answer(question: ModelQuestion): Promise<ModelAnswer> {
-    const open = [...this.open].findLast(({ token }) => !token.isCancellationRequested);
-    if (open === undefined) {
+    const open = this.open.get(question.asker ?? "");
+    if (open === undefined || open.token.isCancellationRequested) {
       return NOBODY;
     }
     const { target, subject, token } = open;

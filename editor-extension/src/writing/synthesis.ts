@@ -243,9 +243,10 @@ export class Synthesis implements vscode.Disposable {
     const who = proposer === AUTO ? {} : { ...optionsOf(request.writer, this.asking), ...patience };
     const target: SynthesizeOrder = { ...placeOf(request), inputs, emit: orderedEmit(request.emit, proposer), ...who };
     const title = `Stepsmith synthesizes ${name === "" ? "a program" : name}`;
-    return this.asking.during(model?.target, (begins) =>
-      this.orders.follow(title, "stepsmith.server.synthesize", target, begins, (news) => model?.hear(news)),
-    );
+    return this.asking.during(model?.target, (begins, asker) => {
+      const marked: SynthesizeOrder = { ...target, ...(asker === "" ? {} : { asker }) };
+      return this.orders.follow(title, "stepsmith.server.synthesize", marked, begins, (news) => model?.hear(news));
+    });
   }
 
   /** Say why there is no program, at the lines of what has no lowering and once in a message; a model may be asked. */

@@ -108,9 +108,10 @@ export class Writing implements vscode.Disposable {
       solutions: settings.get<number>("solutions", 3),
       ...optionsOf(chosen, this.asking),
     };
-    return this.asking.during(order?.target, (begins) =>
-      this.orders.follow("Stepsmith writes a program", "stepsmith.server.write", target, begins, (news) => order?.hear(news)),
-    );
+    return this.asking.during(order?.target, (begins, asker) => {
+      const marked: WriteOrder = { ...target, ...(asker === "" ? {} : { asker }) };
+      return this.orders.follow("Stepsmith writes a program", "stepsmith.server.write", marked, begins, (news) => order?.hear(news));
+    });
   }
 
   /** Say why there is no program; `again` repeats the order. */

@@ -91,7 +91,8 @@ def _begun(
     if module is None:
         return 0, CLOSED
     work = work_of(module, order, to_fs_path(parts.workspace.folder_of(order.uri)) or "")
-    return (0, work) if isinstance(work, str) else parts.writing.start(module, work, deliver)
+    asker = order.asker if isinstance(order, SynthesizeOrder) else ""  # to find sizes asks no model
+    return (0, work) if isinstance(work, str) else parts.writing.start(module, work, deliver, asker)
 
 
 async def stop_writing(parts: Parts, *arguments: Any) -> dict[str, Any]:
