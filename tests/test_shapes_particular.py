@@ -149,3 +149,29 @@ def test_the_command_says_so_beside_the_program(
     path = written(tmp_path, COMMENTED)["path"]
     assert run_functions([f"{path}::f"], FunctionOptions()) == 0
     assert capsys.readouterr().err.count(NOT_USED.format("f", "x the shape (2, 8, 12, 16, 16)")) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "given"),
+    [
+        ("def f(x, w):\n    return x @ w + 1\n", "[torch.randn(3, 4), torch.randn(7, 9)]"),
+        ("def f(x):\n    return x.permute(0, 2, 1) * 2\n", "[torch.randn(2, 3)]"),
+        ("def f(x, w):  # w: (K, N)\n    return x @ w + 1\n", "[torch.randn(3, 4), torch.randn(7, 9)]"),
+    ],
+)
+def test_examples_at_which_the_function_fails_leave_the_sizes_to_the_body(
+    body: str, given: str, tmp_path: Path
+) -> None:
+    found = found_for(tmp_path, "f", body, f"def get_inputs():\n    return {given}\n\n\n")
+    assert found["solved"], found["reason"]
+    assert told_of(found) == ["get_inputs() was not used for f, which does not run with it"]
+
+
+def test_a_function_that_runs_at_no_sizes_fails_at_those_of_its_examples(tmp_path: Path) -> None:
+    given = "def get_inputs():\n    return [torch.randn(3, 4)]\n\n\n"
+    with pytest.raises(JobError) as caught:
+        found_for(
+            tmp_path, "f", "def f(x):\n    return x @ torch.ones(3) + torch.ones(5, 6, 7) @ torch.ones(2)\n", given
+        )
+    assert caught.value.code == "STEP603"
+    assert "get_inputs()" not in caught.value.message

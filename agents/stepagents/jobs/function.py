@@ -26,7 +26,7 @@ from stepagents.shapes.particular import chosen
 from stepagents.shapes.proposal import SizesProposal, check, propose
 from stepagents.torchfn.checks import Checks, make_checks
 from stepagents.torchfn.delivery.network import network_sizes, network_text
-from stepagents.torchfn.dims import Description, completed
+from stepagents.torchfn.dims import Description, completed, partly
 from stepagents.torchfn.guards import Guard
 from stepagents.torchfn.informed import informed
 from stepagents.torchfn.network import Known, lower_network, network_costs
@@ -180,10 +180,40 @@ class _Job(Delivering):
         try:
             return description, *self._traced(description)
         except Refused:
-            other = retyped(self._target, description, self._guard) or self._failing(description) or self._loosened()
+            other = (
+                retyped(self._target, description, self._guard)
+                or self._failing(description)
+                or self._loosened()
+                or self._without_examples(description)
+            )
             if other is None:
                 raise
             return other, *self._traced(other)
+
+    def _without_examples(self, description: Description) -> Description | None:
+        """Return sizes that run where those of ``get_inputs()`` do not: it may be meant for another function.
+
+        None where nothing else tells any.
+        """
+        target, told = self._target, self._told
+        if not told.needs_examples or target.variadic or check(target, description, self._guard) is None:
+            return None
+        self._told = partly(target, self._request.inputs, self._request.dims, with_examples=False)
+        try:
+            found = self._told_or_inferred()
+        except Refused:
+            found = None
+        if found is None or check(target, found, self._guard) is not None:
+            self._told, self._inferred = told, None
+            return None
+        self.note = f"get_inputs() was not used for {target.qualifier}, which does not run with it"
+        return found
+
+    def _told_or_inferred(self) -> Description | None:
+        if not self._told.can_be_inferred:
+            return completed(self._target, self._told)
+        proposal = self._proposal()
+        return self._accepted(proposal) if proposal.is_settled else None
 
     def _loosened(self) -> Description | None:
         """Return sizes that run where those do not that a comment in passing tells, None where there are none."""
