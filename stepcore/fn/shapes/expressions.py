@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -36,6 +37,12 @@ _OPERATORS: Final[dict[type[ast.AST], str]] = {
 }  # fmt: skip
 
 
+_COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+
+
 class Expressions:
     """Abstract interpretation of expressions in the scope of one function.
 
@@ -53,6 +60,7 @@ class Expressions:
         self.scope = scope
         self.findings: list[BodyFinding] = []
         self.complete = True
+        self.in_one_arm = False  # what one arm of a condition binds is followed: further conditions may go with it
         sizes = dict(scope.sizes) or DEFAULT_SIZES
         bindings = {**sizes, **constant_bindings(scope.prelude, sizes)}
         self.compare = Comparer(bindings)
@@ -104,6 +112,8 @@ class Expressions:
                 return self._attribute(node, scope)
             case ast.Call():
                 return self._call(node, scope)
+            case ast.IfExp() | ast.ListComp() | ast.GeneratorExp() if self.in_one_arm:
+                return None
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.eval(test, scope)
                 yes, no = self.arms([lambda: self.eval(body, scope), lambda: self.eval(orelse, scope)])
@@ -111,6 +121,18 @@ class Expressions:
             case ast.ListComp() | ast.GeneratorExp():
                 return self._comprehension(node, scope)
         self.complete = False
+        return None
+
+    def decided(self, test: ast.expr, scope: dict[str, Any]) -> bool | None:
+        """Return what a comparison of sizes gives where these are bound, None for all other conditions."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                inner = self.decided(operand, scope)
+                return None if inner is None else not inner
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+                sides = [self.eval(side, scope) for side in (left, right)]
+                numbers = [self.compare.bound(side) if isinstance(side, Dim) else None for side in sides]
+                return None if None in numbers else bool(_COMPARISONS[type(op)](*numbers))
         return None
 
     def arms(self, runs: Sequence[Callable[[], Any]]) -> list[Any]:

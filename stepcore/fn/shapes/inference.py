@@ -10,7 +10,7 @@ import ast
 import contextlib
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from stepcore.findings import budget
@@ -33,7 +33,7 @@ from stepcore.fn.shapes.values import (
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.fn.walk.finding import BodyFinding
 from stepcore.sizes.dim import Dim, DimError
-from stepcore.text.wording import counted
+from stepcore.text.wording import clipped, counted
 from stepcore.types import components, dtype_of, element_shape
 
 _SPELT_OUT: Final = 4  # components for which a way out is written
@@ -77,6 +77,9 @@ class _Return(Exception):
 class _Inference(Expressions):
     """Abstract interpretation of one body."""
 
+    _following: list[Sequence[ast.stmt]]  # the statements behind the conditions around, outermost first
+    _untaken: bool  # in an arm that the bound sizes do not take
+
     def run_body(self) -> None:
         """Interpret the body; findings are collected."""
         elements = ([self.decl.output] if self.decl.has_state else []) + [self.decl.input]
@@ -87,6 +90,7 @@ class _Inference(Expressions):
             for name, element in zip(self.decl.body.arguments, elements, strict=False)
         }
         scope = {**self.names, **groups}
+        self._following, self._untaken = [], False
         try:
             body = statements(self.decl.body)
         except BodySyntaxError:
@@ -100,8 +104,12 @@ class _Inference(Expressions):
     # Statements -------------------------------------------------------------------------------------------------
 
     def _block(self, body: Sequence[ast.stmt], scope: dict[str, Any]) -> None:
-        for statement in body:
-            self._statement(statement, scope)
+        for index, statement in enumerate(body):
+            if isinstance(statement, ast.If):
+                self.eval(statement.test, scope)
+                self._if(statement, scope, body[index + 1 :])
+            else:
+                self._statement(statement, scope)
 
     def _statement(self, node: ast.stmt, scope: dict[str, Any]) -> None:
         if named := bound_modules(node, self.modules):
@@ -125,9 +133,6 @@ class _Inference(Expressions):
                     scope[target.id] = current if isinstance(current, AbstractTensor) else result
             case ast.Expr(value=expression):
                 self.eval(expression, scope)
-            case ast.If(test=test, body=body, orelse=orelse):
-                self.eval(test, scope)
-                self._branches(body, orelse, scope)
             case ast.For():
                 self._loop(node, scope)
             case ast.FunctionDef(name=name):
@@ -143,30 +148,91 @@ class _Inference(Expressions):
             pass  # a division by zero: Python says so when it runs
         return None
 
-    def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], scope: dict[str, Any]) -> None:
-        def arm(branch: Sequence[ast.stmt]) -> dict[str, Any] | None:
+    def _if(self, node: ast.If, scope: dict[str, Any], rest: Sequence[ast.stmt]) -> None:
+        if self.in_one_arm:  # which arm goes with that one, nobody knows
+            if leaves(node):
+                raise _Return
+            scope.update(dict.fromkeys(assigned_names([node])))
+            return
+        decided = self.decided(node.test, scope)
+        self._following.append(rest)
+        outcomes = self._branches(node.body, node.orelse, scope, decided)
+        if len(outcomes) > 1 and any(self._differ(outcomes[0].get(name), value) for name, value in outcomes[1].items()):
+            self._look(node.test, outcomes, decided)
+        self._following.pop()
+
+    def _differ(self, left: Any, right: Any) -> bool:
+        """Return whether two arms bind a name to tensors that certainly have different shapes or types."""
+        if not isinstance(left, AbstractTensor) or not isinstance(right, AbstractTensor):
+            return False
+        if left.dtype != right.dtype and None not in (left.dtype, right.dtype):
+            return True
+        if left.shape is None or right.shape is None:
+            return False
+        return len(left.shape) != len(right.shape) or any(map(self.compare.differ, left.shape, right.shape))
+
+    def _look(self, test: ast.expr, outcomes: Sequence[dict[str, Any]], decided: bool | None) -> None:
+        """Go on behind a condition with what each arm binds: together they bind nothing that is known.
+
+        Where the sizes decide the condition only one arm counts. What all costs is counted already.
+        """
+        if self._untaken:
+            return
+        flops, products, complete = self.shapes.flops, list(self.shapes.matmuls), self.complete
+        self.in_one_arm = True
+        for holds, outcome in zip((True, False), outcomes, strict=True):
+            if decided not in (None, holds):
+                continue
+            known = {(finding.code, finding.node) for finding in self.findings}
+            found, self.findings = self.findings, []
+            with contextlib.suppress(_Return):
+                names = dict(outcome)
+                for rest in reversed(self._following):
+                    self._block(rest, names)
+            where = f"\n  where {clipped(ast.unparse(test), 60)} {'holds' if holds else 'does not hold'}"
+            new = (each for each in self.findings if (each.code, each.node) not in known)
+            self.findings = [*found, *(replace(each, message=each.message + where) for each in new)]
+        self.in_one_arm = False
+        self.shapes.flops, self.shapes.matmuls, self.complete = flops, products, complete
+
+    def _branches(
+        self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], scope: dict[str, Any], decided: bool | None
+    ) -> list[dict[str, Any]]:
+        """Follow both arms, and join what they bind; return the names after each that goes on."""
+
+        def arm(branch: Sequence[ast.stmt], holds: bool) -> dict[str, Any] | None:
             inner = dict(scope)
+            untaken, self._untaken = self._untaken, self._untaken or decided not in (None, holds)
             budget.spend(len(scope) >> 2)
             try:
                 self._block(branch, inner)
             except _Return:
                 return None
+            finally:
+                self._untaken = untaken
             return inner
 
-        outcomes = [names for names in self.arms([lambda: arm(body), lambda: arm(orelse)]) if names is not None]
+        outcomes = [
+            names for names in self.arms([lambda: arm(body, True), lambda: arm(orelse, False)]) if names is not None
+        ]
         if not outcomes:
             raise _Return
         for name in {name for outcome in outcomes for name in outcome}:
             values = [outcome.get(name) for outcome in outcomes]
             scope[name] = values[0] if all(same(values[0], v) for v in values[1:]) else None
+        return outcomes
 
     def _loop(self, node: ast.For, scope: dict[str, Any]) -> None:
         self.eval(node.iter, scope)
+        if self.in_one_arm and leaves(node):
+            raise _Return
         self.complete = False
+        following, self._following = self._following, []
         for name in assigned_names([node]):
             scope[name] = None  # may change from one round to the next
         with contextlib.suppress(_Return):
             self._block(node.body, dict(scope))
+        self._following = following
         for name in assigned_names([node]):
             scope[name] = None
 
@@ -188,7 +254,7 @@ class _Inference(Expressions):
                 self.eval(index, scope)
 
     def _return(self, node: ast.expr, scope: dict[str, Any]) -> None:
-        if isinstance(node, ast.IfExp):
+        if isinstance(node, ast.IfExp) and not self.in_one_arm:
             self.eval(node.test, scope)
             self.arms([lambda: self._return(node.body, scope), lambda: self._return(node.orelse, scope)])
             return
@@ -203,7 +269,7 @@ class _Inference(Expressions):
         """Look at both arms of components that are a choice, which as a whole have no shape where the arms differ."""
         flops, products = self.shapes.flops, list(self.shapes.matmuls)  # counted already
         for index, (part, item) in enumerate(zip(parts, components(self.decl.output), strict=True)):
-            if isinstance(part, ast.IfExp) and values[index] is None:
+            if isinstance(part, ast.IfExp) and values[index] is None and not self.in_one_arm:
                 for arm in _arms(part):
                     self._component(arm, self.eval(arm, scope), index, element_shape(item), dtype_of(item))
         self.shapes.flops, self.shapes.matmuls = flops, products
@@ -260,6 +326,11 @@ class _Inference(Expressions):
         elif value.dtype is not None and value.dtype != dtype:
             text = f"{where} has another element type than declared\n  expected {dtype}\n  found    {value.dtype}"
             self.findings.append(BodyFinding("STEP306", node, text))
+
+
+def leaves(node: ast.stmt) -> bool:
+    """Return whether a statement may leave the body or a loop around it."""
+    return any(isinstance(inner, ast.Return | ast.Break | ast.Continue) for inner in ast.walk(node))
 
 
 def _arms(node: ast.expr) -> Iterator[ast.expr]:
