@@ -14,7 +14,7 @@ WRONG = {
     f"if input[0] > 0:\n{BOTH}z = y + 1\nreturn [z * 2]": "where input[0] > 0 does not hold",
     f"{STACKED}return [y]": "where input[0] > 0 holds",
     f"{STACKED}for i in range(2):\n  z = y + torch.ones(3)\nreturn [y.sum()]": "where input[0] > 0 holds",
-    "y = input[0]\nif input[0] > 0:\n  if input[0] > 1:\n    y = torch.stack([y, y])\nreturn [y]": "where input[0] > 1 holds",
+    f"if M_value > 0:\n  {STACKED.replace(chr(10), chr(10) + '  ')}x = 1\nreturn [y]": "where input[0] > 0 holds",
     "y = input[0]\nif input[0] > 0:\n  y = y > 0\nreturn [y]": "found    bool\n  where input[0] > 0 holds",
     f"if M_value > 6:\n{BOTH}return [y]": "where M_value > 6 does not hold",
     f"if not M_value <= 6:\n{BOTH}return [y]": "where not M_value <= 6 does not hold",
