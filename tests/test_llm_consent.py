@@ -49,6 +49,30 @@ def test_always_is_kept_for_the_model_at_its_host(tmp_path: Path) -> None:
             require_consent(url, model, folder=tmp_path / "new", ask=lambda _q: "")
 
 
+@pytest.mark.parametrize("url", ["https://API.example.com./v1", "https://api.example.com:443/v1"])
+def test_other_spellings_of_a_host_are_the_same_host(url: str, tmp_path: Path) -> None:
+    remember("api.example.com", MODEL, False, tmp_path)
+    with pytest.raises(ConsentError, match=r"sending to api\.example\.com was refused"):
+        require_consent(url, MODEL, folder=tmp_path, ask=never)
+    remember("api.example.com", MODEL, True, tmp_path)
+    require_consent(url, MODEL, folder=tmp_path, ask=never)
+
+
+def test_a_yes_for_an_encrypted_host_sends_nothing_unencrypted(tmp_path: Path) -> None:
+    bare = REMOTE.replace("https", "http")
+    require_consent(REMOTE, MODEL, folder=tmp_path, ask=lambda _question: "always")
+    with pytest.raises(ConsentError, match="did not agree to send to http://api"):
+        require_consent(bare, MODEL, folder=tmp_path, ask=lambda _question: "")
+    require_consent(bare, MODEL, folder=tmp_path, ask=lambda _question: "always")
+    require_consent(bare.replace("/v1", ":80/v1"), MODEL, folder=tmp_path, ask=never)
+    assert choices(tmp_path) == {f"api.example.com {MODEL}": True, f"http://api.example.com {MODEL}": True}
+    with pytest.raises(ConsentError, match="sending to api"):
+        require_consent(bare, MODEL, option=False, folder=tmp_path, ask=never)
+    with pytest.raises(ConsentError, match="before"):
+        require_consent(REMOTE, MODEL, folder=tmp_path, ask=never)
+    assert choices(tmp_path) == {"api.example.com": False}
+
+
 @pytest.mark.parametrize("word", ["o", "once", "ONCE\n"])
 def test_once_is_not_kept(word: str, tmp_path: Path) -> None:
     require_consent(REMOTE, MODEL, folder=tmp_path, ask=lambda _question: word)

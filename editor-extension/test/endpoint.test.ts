@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
-import { ask, isLocal } from "../src/writing/endpoint";
+import { ask, isLocal, placeOf } from "../src/writing/endpoint";
 import { label, summary } from "../src/writing/labels";
 import type { ModelAnswer, ModelQuestion } from "../src/server";
 
@@ -183,4 +183,13 @@ test("programs are told apart by operators and memory", () => {
   assert.equal(summary(solution), "2.0 KiB on chip, streaming degree 0.99, verified on fresh data");
   assert.equal(label({ ...solution, operators: 1 }), "1 operator");
   assert.match(summary({ ...solution, on_chip_bytes: 12 }), /^12 B on chip/);
+});
+
+test("hosts have one spelling, and what is not encrypted is marked", () => {
+  for (const url of ["https://API.Far.Example/v1", "https://api.far.example./v1", "https://api.far.example:443"]) {
+    assert.equal(placeOf(url), "api.far.example");
+  }
+  assert.equal(placeOf("https://api.far.example:8443/v1"), "api.far.example:8443");
+  assert.equal(placeOf("HTTP://api.far.example:80/v1"), "http://api.far.example");
+  assert.equal(placeOf("https://user@evil.example\\@api.far.example"), "evil.example");
 });

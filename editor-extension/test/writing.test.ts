@@ -311,6 +311,14 @@ test("never holds for the host, and can be taken back", async () => {
   assert.equal(await sends(REMOTE, "Send Once"), true);
 });
 
+test("a yes for an encrypted host sends nothing unencrypted, and a never holds for both", async () => {
+  const bare = { ...REMOTE, host: "http://far.example" };
+  assert.equal(await sends(REMOTE, "Always to far.example"), true);
+  assert.equal(await sends(bare), false);
+  assert.equal(await sends(bare, "Never to http://far.example"), false);
+  assert.equal(await sends(REMOTE), false);
+});
+
 test("what is sent is shown word for word, and then asked again", async () => {
   const shown: unknown[] = [];
   world.opened = (what) => shown.push(what);

@@ -13,6 +13,7 @@ from stepcore.text.files import write_atomically
 from stepcore.text.wording import one_line
 
 FILE_NAME: Final = "send-to-provider.json"
+_OPEN: Final = "http://"  # in front of a host to which nothing is encrypted
 _QUESTION: Final = """The task, programs tried for it with what the checker said, and earlier solutions of
 yours as examples would be sent to {model} at {host}.
   [o]nce, [a]lways to this model there, [n]ever to {host}{show}; anything else: not now
@@ -49,7 +50,8 @@ def require_consent(
 ) -> None:
     """Return when tasks and programs may be sent to ``model`` at ``base_url``; this machine needs no consent.
 
-    A yes that is kept holds for the model and its host, a no for the host.
+    A yes that is kept holds for the model and its host, and without encryption only where that was asked for; a no
+    holds for the host.
 
     Args:
         base_url: of the endpoint.
@@ -67,24 +69,26 @@ def require_consent(
     if is_local(base_url):
         return
     host = host_of(base_url)
+    place = host if urlsplit(base_url).scheme == "https" else _OPEN + host
     if option is not None:
-        remember(host, model, option, folder)
+        remember(place, model, option, folder)
     kept = choices(folder)
     if option is False or (option is None and configured is False) or kept.get(host) is False:
         where = "just now" if option is False else "in the configuration" if configured is False else "before"
         raise ConsentError(_REFUSED.format(host=host, where=where))
-    if not kept.get(_place(host, model)):
-        _ask_for(host, model, folder, ask, preview)
+    if not kept.get(f"{place} {model}"):
+        _ask_for(place, model, folder, ask, preview)
 
 
 def host_of(base_url: str) -> str:
-    """Return the host of an endpoint, with its port where the address names one."""
+    """Return the host of an endpoint, in one spelling, with its port where that is not the usual one."""
     parts = urlsplit(base_url)
-    return (parts.hostname or base_url) + (f":{parts.port}" if parts.port else "")
+    usual = {"https": 443, "http": 80}.get(parts.scheme)
+    return (parts.hostname or base_url).rstrip(".") + (f":{parts.port}" if parts.port not in (None, usual) else "")
 
 
 def choices(folder: Path | None = None) -> dict[str, bool]:
-    """Return all answers that are kept: False by host, True by ``"HOST MODEL"``.
+    """Return all answers that are kept: False by host, True by ``"HOST MODEL"``, or ``"http://HOST MODEL"``.
 
     Those of a file that cannot be read count as not given, and so does a yes of earlier versions, which named no model.
     """
@@ -101,23 +105,24 @@ def choices(folder: Path | None = None) -> dict[str, bool]:
 def remember(host: str, model: str, given: bool, folder: Path | None = None) -> None:
     """Keep an answer: a yes for the model at the host, a no for the whole host, which a later yes takes back.
 
+    ``host`` is that of :func:`host_of`, with ``http://`` in front where nothing is encrypted.
+
     Raises:
         ConsentError: it cannot be kept.
     """
     path = (folder or default_folder()) / FILE_NAME
+    bare = host.removeprefix(_OPEN)
     kept = {
-        place: known for place, known in choices(folder).items() if place.partition(" ")[0] != host or (known and given)
+        place: known
+        for place, known in choices(folder).items()
+        if place.partition(" ")[0].removeprefix(_OPEN) != bare or (known and given)
     }
-    kept[_place(host, model) if given else host] = given
+    kept[f"{host} {model}" if given else bare] = given
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, (json.dumps(kept, indent=2, sort_keys=True) + "\n").encode("utf-8"))
     except OSError as error:
         raise ConsentError(f"{one_line(path)}: your answer cannot be kept: {error}") from error
-
-
-def _place(host: str, model: str) -> str:
-    return f"{host} {model}"
 
 
 def _ask_for(
@@ -148,6 +153,6 @@ def _ask_for(
                 return
             case "never":
                 remember(host, model, False, folder)
-                raise ConsentError(_REFUSED.format(host=host, where="just now"))
+                raise ConsentError(_REFUSED.format(host=host.removeprefix(_OPEN), where="just now"))
             case _:
                 raise ConsentError(f"nothing was sent: you did not agree to send to {host}")

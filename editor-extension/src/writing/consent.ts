@@ -15,7 +15,7 @@ const SETTING = "stepsmith.model.sendTasks";
 export interface Receiver {
   /** What a user is told: an address, or the editor's model. */
   readonly label: string;
-  /** The host of an endpoint, or the vendor of the editor's own models. */
+  /** The host of an endpoint (see `placeOf`), or the vendor of the editor's own models. */
   readonly host: string;
   /** The model at the endpoint, or the family of the editor's. */
   readonly model: string;
@@ -126,7 +126,7 @@ function isForbidden(): boolean {
 }
 
 const alwaysKey = ({ host, model }: Receiver): string => JSON.stringify([host, model]);
-const neverKey = ({ host }: Receiver): string => JSON.stringify([host]);
+const neverKey = ({ host }: Receiver): string => JSON.stringify([host.replace(/^http:\/\//, "")]);
 
 /** Open the exact texts of a request. */
 async function showRequest(receiver: Receiver, question: ModelQuestion): Promise<void> {

@@ -200,13 +200,19 @@ function sleep(milliseconds: number): Promise<void> {
   return new Promise((done) => setTimeout(done, milliseconds));
 }
 
-/** The host of an endpoint, with its port where that is not the usual one. */
+/** The host of an endpoint, in one spelling, with its port where that is not the usual one. */
 export function hostOf(baseUrl: string): string {
   try {
-    return new URL(baseUrl).host;
+    const { hostname, port } = new URL(baseUrl);
+    return hostname.replace(/\.$/, "") + (port === "" ? "" : `:${port}`);
   } catch {
     return baseUrl;
   }
+}
+
+/** What a yes to send there holds for: the host, and `http://` in front of one to which nothing is encrypted. */
+export function placeOf(baseUrl: string): string {
+  return `${/^http:/i.test(baseUrl.trim()) ? "http://" : ""}${hostOf(baseUrl)}`;
 }
 
 /** Whether an endpoint is on this machine, so that nothing leaves it. */

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 
 import { textSetting } from "../settings";
 import type { Receiver } from "./consent";
-import { ask, hostOf, isLocal } from "./endpoint";
+import { ask, isLocal, placeOf } from "./endpoint";
 import type { FaultName, ModelAnswer, ModelQuestion } from "../server";
 
 const LIMIT_MS = 180_000;
@@ -65,7 +65,7 @@ export class Models {
     }
     return {
       label: `${name} at ${baseUrl}`,
-      host: hostOf(baseUrl),
+      host: placeOf(baseUrl),
       model: name,
       isLocal: isLocal(baseUrl),
       setKey: () => this.setKey(baseUrl),
