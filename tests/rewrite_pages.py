@@ -1,16 +1,20 @@
-"""The programs of the page of rewrites, and programs as rewrites get them."""
+"""The programs of the page of rewrites, programs as rewrites get them, and what the oracle finds of these."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from difflib import ndiff
 from pathlib import Path
 from typing import Final
 
+from oracle import Stream, dense
+from programs.running import PATH, assert_same_values, run_oracle
 from stepcore.check import check_text
+from stepcore.conversion.to_task import python_to_task
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import time_program
-from stepcore.rewrites import RewriteSubject, subject_of
+from stepcore.rewrites import Rewrite, RewriteSubject, applied, subject_of
 from stepcore.timing.hardware import PRESETS, Hardware
 
 PAGE: Final = (Path(__file__).parents[1] / "docs" / "rewrites.md").read_text(encoding="utf-8")
@@ -29,3 +33,29 @@ def subject(text: str, path: str = "page.py", chip: Hardware = CHIPS[0]) -> Rewr
         return replace(found, timed=time_program(found.checked, chip, budget=200_000))
     except NotTimed:
         return found
+
+
+def oracle_values(text: str) -> list[Stream]:
+    """What the oracle finds of a Python file's program, as a task."""
+    module = check_text(text, "page.py", with_fixes=False).module
+    assert module is not None
+    run = run_oracle(python_to_task(module, module.programs[0]))
+    return run.used[-run.returned :]
+
+
+def same_in_a_task(rewrite: Rewrite, text: str, wanted: list[Stream]) -> int:
+    """Apply a rewrite to a Python file's program as a task; gives how many sites there were, each a small diff."""
+    module = check_text(text, "page.py", with_fixes=False).module
+    assert module is not None
+    task = python_to_task(module, module.programs[0]).replace("impl:", "# the answer\nimpl:")
+    old = subject(task, PATH)
+    sites = list(rewrite.sites(old))
+    for site in sites:
+        new = applied(old, site)
+        assert new is not None, task
+        run = run_oracle(new.text)
+        assert_same_values([dense(stream) for stream in run.used[-run.returned :]], wanted)
+        kept = [line for line in ndiff(task.splitlines(), new.text.splitlines()) if line.startswith("  ")]
+        assert len(kept) >= len(task.splitlines()) - 4, new.text
+        assert new.text.index("# the answer") > new.text.index(new.checked.spec.fns[-1].func_name)
+    return len(sites)

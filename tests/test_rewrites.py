@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import ndiff
 from pathlib import Path
 from random import Random
 
@@ -12,20 +11,15 @@ import torch
 
 from oracle import Stream, dense
 from programs import count, generate, impl_text, task_text
-from programs.filled import FRAMES as FILLED
-from programs.filled import TRAPS as MIXED
-from programs.filled import filled_module
 from programs.folded import folded_module
 from programs.laned import MEETING, busy_task, laned_task
 from programs.online import online_module
 from programs.running import PATH, assert_same_values, run_library, run_oracle
-from programs.shared import FRAMES, TRAPS, shared_module
 from programs.tiled import tiled_task
-from rewrite_pages import CHIPS, SECTIONS, subject
+from rewrite_pages import CHIPS, SECTIONS, oracle_values, same_in_a_task, subject
 from stepcore.check import check_text
 from stepcore.conversion.to_task import python_to_task
-from stepcore.rewrites import REWRITES, Rewrite, RewriteSite, applied
-from stepcore.rewrites.dynamic_tiles import DynamicTiles
+from stepcore.rewrites import REWRITES, applied
 from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.interchanged import Interchange
@@ -34,8 +28,6 @@ from stepcore.rewrites.lanes import Lanes
 from stepcore.rewrites.loaded_again import LoadAgain
 from stepcore.rewrites.on_chip_copies import KeepOnChip
 from stepcore.rewrites.online_folds import OnlineFold
-from stepcore.rewrites.padded_tiles import PaddedTiles
-from stepcore.rewrites.shared_regions import ShareRegion
 from stepcore.rewrites.split_maps import SplitMap
 from stepcore.rewrites.tile_sizes import TileSizes
 from stepcore.sim.functional import Session
@@ -132,32 +124,6 @@ def test_lanes_of_cut_chunks_follow_tiles_of_other_sizes() -> None:
         sizes = list(TileSizes().sites(each))
         assert [site for site in sizes if "TF" in site.sentence]
         assert None not in [applied(each, site) for site in sizes]
-
-
-def oracle_values(text: str) -> list[Stream]:
-    """What the oracle finds of a Python file's program, as a task."""
-    module = check_text(text, "page.py", with_fixes=False).module
-    assert module is not None
-    run = run_oracle(python_to_task(module, module.programs[0]))
-    return run.used[-run.returned :]
-
-
-def same_in_a_task(rewrite: Rewrite, text: str, wanted: list[Stream]) -> int:
-    """Apply a rewrite to a Python file's program as a task; gives how many sites there were, each a small diff."""
-    module = check_text(text, "page.py", with_fixes=False).module
-    assert module is not None
-    task = python_to_task(module, module.programs[0]).replace("impl:", "# the answer\nimpl:")
-    old = subject(task, PATH)
-    sites = list(rewrite.sites(old))
-    for site in sites:
-        new = applied(old, site)
-        assert new is not None, task
-        run = run_oracle(new.text)
-        assert_same_values([dense(stream) for stream in run.used[-run.returned :]], wanted)
-        kept = [line for line in ndiff(task.splitlines(), new.text.splitlines()) if line.startswith("  ")]
-        assert len(kept) >= len(task.splitlines()) - 4, new.text
-        assert new.text.index("# the answer") > new.text.index(new.checked.spec.fns[-1].func_name)
-    return len(sites)
 
 
 def test_random_folds_compute_the_same_in_parts_and_together() -> None:
@@ -506,74 +472,3 @@ def test_random_chains_of_maps_compute_the_same_when_they_are_fused() -> None:
             fused += 1
     assert fused > 30
     assert in_tasks > 30
-
-
-def test_random_branches_compute_the_same_in_one_unit() -> None:
-    tried = dict.fromkeys((*FRAMES, *TRAPS), 0)
-    in_tasks = 0
-    for seed in range(count(90)):
-        module = shared_module(Random(seed))
-        old = subject(module.text)
-        (place,) = ShareRegion().places(old)
-        tried[module.refused or module.frame] += 1
-        if module.refused:
-            assert not isinstance(place, RewriteSite), module.text
-            assert place.sentence
-            continue
-        assert isinstance(place, RewriteSite), (place.sentence, module.text)
-        new = applied(old, place)
-        assert new is not None, module.text
-        assert [node.op_name for node in new.graph.nodes].count("Map") < [
-            node.op_name for node in old.graph.nodes
-        ].count("Map")
-        assert not any(isinstance(each, RewriteSite) for each in ShareRegion().places(new))
-        wanted = oracle_values(module.text)
-        assert_same_values([dense(stream) for stream in oracle_values(new.text)], wanted)
-        kept = [line for line in ndiff(module.text.splitlines(), new.text.splitlines()) if line.startswith("  ")]
-        assert len(kept) >= len(module.text.splitlines()) - 4, new.text
-        in_tasks += same_in_a_task(ShareRegion(), module.text, wanted) if seed % 5 == 0 else 0
-    assert min(tried.values()) > 3, tried
-    assert in_tasks > 5
-
-
-def test_random_tiles_that_are_filled_up_compute_the_same_as_dynamic_ones_and_back() -> None:
-    tried = dict.fromkeys((*FILLED, *MIXED, "back", "inside"), 0)
-    in_tasks = 0
-    for seed in range(count(56)):
-        module = filled_module(Random(seed))
-        old = subject(module.text)
-        (place,) = DynamicTiles().places(old)
-        tried[module.refused or module.frame] += 1
-        if module.refused:
-            assert not isinstance(place, RewriteSite), module.text
-            assert place.sentence
-            continue
-        assert isinstance(place, RewriteSite), (place.sentence, module.text)
-        new = applied(old, place)
-        assert new is not None, module.text
-        assert not [node for node in new.graph.nodes if node.op_name == "Reshape"]
-        kept = [line for line in ndiff(module.text.splitlines(), new.text.splitlines()) if line.startswith("  ")]
-        assert len(kept) >= len(module.text.splitlines()) - 12, new.text
-        wanted = oracle_values(module.text)
-        assert_same_values([dense(stream) for stream in oracle_values(new.text)], wanted)
-        assert not list(PaddedTiles().sites(new)), "seven rows are fewer than a tile has"
-        longer = new.text.replace("{M: 7}", "{M: 19}")
-        text = _inline(longer) if seed % 2 else longer
-        wanted = oracle_values(module.text.replace("{M: 7}", "{M: 19}"))
-        for back in PaddedTiles().sites(subject(text)):
-            again = applied(subject(text), back)
-            assert again is not None, text
-            assert_same_values([dense(stream) for stream in oracle_values(again.text)], wanted)
-            tried["inside" if text != longer else "back"] += 1
-        in_tasks += same_in_a_task(PaddedTiles(), longer, wanted) if seed % 6 == 0 else 0
-    assert min(tried.values()) > 2, tried
-    assert in_tasks > 2
-
-
-def _inline(text: str) -> str:
-    """Write what is done to tiles that only one function works on as one expression."""
-    first = "step.Map(fn=alone).apply(step.Retile(axis=0).apply(step.Promote(b=1).apply(rows)))"
-    line = f"tile = {first}\n"
-    if "t0, t1" in text or line not in text:
-        return text
-    return text.replace(line, "pass\n").replace(".apply(tile)", f".apply({first})")

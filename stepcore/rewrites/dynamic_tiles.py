@@ -47,7 +47,7 @@ class DynamicTiles(ExplainedRewrite):
 
     def _of(self, subject: RewriteSubject, filled: list[_Filled]) -> RewriteSite | str:
         if subject.result.task is not None:
-            return "the types of a task's functions cannot be opened yet"
+            return "Stepsmith opens types of functions in Python files only; `stepsmith convert` makes one of a task"
         first = filled[0]
         edits = _edits(subject, first)
         functions = {name: places for each in filled for name, places in each.work.functions.items()}
