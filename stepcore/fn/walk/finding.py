@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from enum import Enum
+
+from stepcore.records import Record
 
 
 class BodyKind(Enum):
@@ -15,8 +16,7 @@ class BodyKind(Enum):
     REFERENCE = "reference"
 
 
-@dataclass(frozen=True, slots=True)
-class BodyFinding:
+class BodyFinding(Record):
     """A finding at a node; the checker turns the node into a span of the file."""
 
     code: str
