@@ -40,6 +40,7 @@ from stepcore.sizes.dim import Dim
 from stepcore.text.span import SourceFile
 from stepcore.types import tensor_shapes
 
+_OF_TASKS: Final = frozenset({"ctx", "Symbol", "input_data"})  # names that a module has not
 _TAKEN: Final = frozenset({"step", "torch", "tuple", "Annotated"})  # names that every generated file uses itself
 
 
@@ -169,13 +170,14 @@ class _ToPython:
         for statement in parse_code(text):
             source = ast.get_source_segment(text, statement) or ""
             name = _assigned(statement)
-            if fixed & {*bound_names(source).stored} and (name in values or not name):
-                text = f"{name or source} binds a number of a size once more; bind it once"
-                raise ConvertError(text)
+            again = sorted(fixed & bound_names(source).stored)
+            if again and (again[0] in values or not name):
+                text = f"global binds {again[0]}, the number of a size, in more than one place or inside of a statement"
+                raise ConvertError(f"{text}; write `{again[0]} = ...` once, in a line of its own")
             if name in fixed:
-                values[name] = rewrite(source, CodeNames())
+                values[name] = _module_code(source)
             elif not _binds_size(statement):
-                kept.append(rewrite(source, CodeNames()))
+                kept.append(_module_code(source))
         return values, "\n".join(kept)
 
     def _values(self, computed: dict[str, str], read: frozenset[str]) -> list[str]:
@@ -305,6 +307,19 @@ def _without_idle(text: str) -> str:
 def _cut(text: str, statement: ast.stmt) -> str:
     """Return what stands before ``statement``."""
     return text[: node_span(SourceFile("", text), statement).start].rstrip(" \t;\n")
+
+
+def _module_code(source: str) -> str:
+    """Return a statement of ``global`` as one of a module, which has neither ``ctx`` nor ``Symbol``.
+
+    Raises:
+        ConvertError: it binds a size inside of something else.
+    """
+    text = rewrite(source, CodeNames())
+    if named := sorted(bound_names(text).loaded & _OF_TASKS):
+        what = f"`{named[0]}` of global is no part of a Python file"
+        raise ConvertError(f'{what}; write E = Symbol("E") and ctx[E] = E_value in lines of their own')
+    return text
 
 
 def _assigned(statement: ast.stmt) -> str:

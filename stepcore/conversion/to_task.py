@@ -12,7 +12,7 @@ from typing import Final
 from stepcore.check.programs import Checked, check_program
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl
-from stepcore.fn.prelude import assigned_names
+from stepcore.frontend.changes import Changes
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram
@@ -65,6 +65,7 @@ class _ToTask:
         self._checked: Checked = check_program(program, module.fn_scope)
         self._text = module.source.text.removeprefix("\ufeff").removeprefix("\f")
         self._statements = parse_code(self._text)
+        self._changes = Changes([(node, ast.get_source_segment(self._text, node) or "") for node in self._statements])
         self._imports = _imports(self._statements)
         self._uses_math = False
 
@@ -232,7 +233,8 @@ class _ToTask:
         for node in reversed(self._statements):
             source = self._global_code(node, wanted, text)
             if source:
-                wanted |= bound_names(source).loaded
+                names = bound_names(source)
+                wanted |= names.loaded | names.stored  # ``k += [1]`` reads what it binds
                 name = _single_name(node)
                 if name.endswith("_value") and name.removesuffix("_value") in sizes:
                     values[name.removesuffix("_value")] = source
@@ -250,10 +252,8 @@ class _ToTask:
 
     def _global_code(self, node: ast.stmt, wanted: set[str], text: str) -> str:
         """Return the text of a module-level statement if it binds a name that is wanted."""
-        if not isinstance(node, ast.Assign | ast.AnnAssign | ast.FunctionDef):
-            return ""
         ours = {decl.func_name for decl in self._module.fns} | {self._program.spec.reference}
-        made = assigned_names([node])
+        made = self._changes.made(node)
         if not made & wanted or made & ours or (isinstance(node, ast.FunctionDef) and node.decorator_list):
             return ""
         return self._plain_imports(_wanted_part(node, wanted, text) or _source_lines(text, [node]))

@@ -54,6 +54,14 @@ _OPERATORS: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+_COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {"int": int, "max": max, "min": min, "abs": abs, "round": round}
 
 
@@ -119,15 +127,33 @@ class Evaluator:
                 self._assign([target], value)
             case ast.AugAssign(target=ast.Name() as target):
                 self._assign([target], augmented(statement))
+            case ast.If(test=test, body=body, orelse=orelse):
+                try:
+                    taken = body if self.value(test) else orelse
+                except NotConstant:
+                    self._lose(statement)
+                else:
+                    for each in taken:
+                        self.run(each)
+            case _:
+                self._lose(statement)
+
+    def _lose(self, node: ast.AST) -> None:
+        """Forget all that may be bound somewhere in a statement or expression."""
+        for part in ast.walk(node):
+            match part:
+                case ast.Name(id=name, ctx=ast.Store()):
+                    self.forget(name)
+                case ast.Subscript(value=ast.Name(id="ctx"), slice=ast.Name(id=name), ctx=ast.Store()):
+                    self.bound.pop(name, None)
+                    self.forget(f"{name}_value")
 
     def _assign(self, targets: list[ast.expr], expression: ast.expr) -> None:
         try:
             value = self.value(expression)
         except NotConstant:
-            for target in targets:
-                for node in ast.walk(target):
-                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                        self.forget(node.id)
+            for part in (expression, *targets):
+                self._lose(part)
             return
         for target in targets:
             self._bind(target, value)
@@ -196,7 +222,23 @@ class Evaluator:
                 values = [self.value(argument) for argument in arguments]
                 if values and all(isinstance(value, int | float) for value in values):
                     return self._guard(lambda: _FUNCTIONS[name](*values))
+        return self._decided(node)
+
+    def _decided(self, node: ast.expr) -> _Value:
+        """Return the value of a comparison, or what ``:=`` binds."""
+        match node:
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+                return self._compare(op, self.value(left), self.value(right))
+            case ast.NamedExpr(target=target, value=inner):
+                value = self.value(inner)
+                self._bind(target, value)
+                return value
         raise NotConstant
+
+    def _compare(self, op: ast.cmpop, left: _Value, right: _Value) -> bool:
+        if not isinstance(left, int | float) or not isinstance(right, int | float):
+            raise NotConstant
+        return _COMPARISONS[type(op)](left, right)
 
     def _operate(self, op: ast.operator, left: _Value, right: _Value) -> _Value:
         if not isinstance(left, int | float) or not isinstance(right, int | float):

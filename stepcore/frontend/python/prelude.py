@@ -8,13 +8,15 @@ from typing import Final
 
 from stepcore.fn.aliases import with_aliases
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
-from stepcore.frontend import calls, functions
+from stepcore.frontend import functions
+from stepcore.frontend.changes import Changes
 from stepcore.frontend.python.module import ModuleFacts, PyModule
 from stepcore.frontend.values import FnClass, ProgramBuiltin, TypeMaker
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded, Span
 
+_COMPOUND: Final = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.Match)
 _OURS: Final = (FnDecl, FnClass, TypeMaker, ProgramBuiltin, Dim, *functions.ELEMENTS)
 
 
@@ -44,8 +46,7 @@ class _Prelude(Record):
 
     def of(self, bound: set[str]) -> CodeBlock | None:
         """Return the module-level statements that element functions use, in the order of the file."""
-        text = self.module.source.text
-        changes = any(sign in text for sign in (":=", *(f".{name}(" for name in calls.LIST_METHODS)))
+        changes = Changes([(statement, _text(statement, code)) for statement, code in self.statements])
         candidates = [(statement, code, self._made(statement, changes)) for statement, code in self.statements]
         # ``D_value = 16`` of a size in dims= is what a run binds, not a constant.
         sizes = {f"{symbol}_value" for symbol in bound}
@@ -60,25 +61,11 @@ class _Prelude(Record):
                 wanted |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
         return _join_statements(chosen[::-1]) if chosen else None
 
-    def _made(self, statement: ast.stmt, changes: bool) -> set[str]:
-        """Return the names that a statement binds or changes, unless they are element functions, types or sizes.
-
-        ``changes``: some expression of the file may bind a name or change a list.
-        """
-        match statement:
-            case ast.FunctionDef():
-                made = set() if statement.decorator_list else {statement.name}
-            case ast.Assign(targets=[ast.Name(id=name)]) if not changes:  # as most are
-                made = {name}
-            case ast.Assign() | ast.AnnAssign():
-                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                made = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-                made |= _changed_names(statement)
-            case ast.AugAssign() | ast.Expr() | ast.For():
-                made = _changed_names(statement)
-            case _:
-                return set()
-        return set() if any(map(self._is_ours, made)) else made
+    def _made(self, statement: ast.stmt, changes: Changes) -> set[str]:
+        """Return the names that a statement binds or changes, unless they are element functions, types or sizes."""
+        made = changes.made(statement)
+        own = {name for name in made if self._is_ours(name)}
+        return made - own if isinstance(statement, _COMPOUND) else set() if own else made
 
     def _fn_bodies(self, statement: ast.stmt) -> list[ast.stmt]:
         """Return the statements of ``statement`` that run as part of an element function."""
@@ -94,20 +81,10 @@ class _Prelude(Record):
         return isinstance(self.module.scope.names.get(name), _OURS)
 
 
-def _changed_names(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement binds anew wherever they stand in it, and those whose lists it changes."""
-    found: set[str] = set()
-    for node in ast.walk(statement):
-        match node:
-            case ast.NamedExpr(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
-                found.add(name)
-            case ast.For(target=target):
-                found |= {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
-            case ast.Assign(targets=targets):
-                found |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in calls.LIST_METHODS:
-                found.add(name)
-    return found
+def _text(statement: ast.stmt, code: Embedded) -> str:
+    """Return the lines of a statement."""
+    starts, end = code.inner.line_starts, statement.end_lineno or statement.lineno
+    return code.inner.text[starts[statement.lineno - 1] : starts[end] if end < len(starts) else None]
 
 
 def _loaded_names(statements: Iterable[ast.stmt]) -> set[str]:
