@@ -109,3 +109,10 @@ def test_an_element_function_calls_nothing_that_was_imported_from_elsewhere() ->
     found = check_text("from os import system\n" + text, "case.py").diagnostics
     assert [item.code for item in found] == ["STEP304"]
     assert check_text("from os import system\n" + PYTHON, "case.py").diagnostics == []
+
+
+@pytest.mark.parametrize(
+    "change", ["input_data.clear()", "d = input_data\nd.clear()", "input_data.pop('E0')", "ctx.clear()", "ctx.pop(M)"]
+)
+def test_global_empties_neither_the_data_nor_the_sizes(change: str) -> None:
+    assert codes(with_global(change)) == ["STEP310"]

@@ -183,8 +183,10 @@ class Ownership:
             return Held(GIVEN.given, GIVEN)
         if name in self._weights:
             return GIVEN
-        if name in ("input_data", "ctx"):
-            return Held(frozenset() if self._may_bind else GIVEN.given, GIVEN if name == "input_data" else None)
+        if name == "input_data":
+            return Held(GIVEN.given, GIVEN)
+        if name == "ctx":
+            return Held(frozenset() if self._may_bind else GIVEN.given)
         return Held(GIVEN.given, GIVEN) if name in self.foreign & self.scope.names else OWN
 
     def _part(self, base: Held, index: ast.expr) -> Held:

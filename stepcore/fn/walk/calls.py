@@ -116,7 +116,7 @@ class CallWalk(ValueWalk):
         name, base = function.attr, function.value
         if name in allow.RANDOM_METHODS and self.kind is not BodyKind.PRELUDE:
             self.report("STEP304", function, f"{name} draws random numbers: functions are pure; {DRAWN}")
-        elif self._changes(node, name, base) and self.own.change(base):
+        elif self._changes(node, name, base) and (self.own.change(base) or dotted(base) == ("ctx",)):
             self.report("STEP310", node, self.own.complaint(base))
         elif name in _LENGTHEN:
             for argument in node.args:
