@@ -166,16 +166,31 @@ def _clamp(node: Node, operand: Callable[[int], str]) -> tuple[str, int]:
 
 
 def _copied(body: TileText, part: TilePart) -> str:
-    return cast_text(part.node, _operand(body, part, 0))
+    place = source_of(part.node)
+    return cast_text(part.node, _operand(body, part, place), place)
 
 
-def cast_text(node: Node, text: str) -> str:
-    """Return the text of a conversion of ``text``.
+def source_of(node: Node) -> int:
+    """Return which argument of a conversion, or of a ``copy`` over a whole tensor, holds the values.
+
+    Raises:
+        NoSchedule: what is written is broadcast.
+    """
+    given: Any = node.args
+    if opname(node) != "copy":
+        return 0
+    if not hasattr(given[1], "op") or shape_of(given[1]) != shape_of(node):
+        raise NoSchedule("a tensor that is overwritten by what is broadcast has no form over tiles yet", node)
+    return 1
+
+
+def cast_text(node: Node, text: str, place: int = 0) -> str:
+    """Return the text of a conversion of ``text``, which stands for the argument at ``place``.
 
     Raises:
         NoSchedule: tiles of the type do not exist here.
     """
-    given: Any = node.args[0]
+    given: Any = node.args[place]
     scalar = scalar_of(node)
     return text if scalar_of(given) == scalar else f"{in_brackets(text)}.{_CASTS[scalar]}()"
 
@@ -376,5 +391,5 @@ _HANDLERS: Final[dict[str, Callable[[TileText, TilePart], str]]] = {
     **dict.fromkeys(REDUCED, _reduced), **dict.fromkeys(PRODUCTS, _product), **VIEWS,
     **dict.fromkeys(_ALONG, _along),
     "linalg_vector_norm": _norm, "var": _variance,
-    "topk": _topk, "_to_copy": _copied, "native_layer_norm": _layer_norm,
+    "topk": _topk, "_to_copy": _copied, "copy": _copied, "native_layer_norm": _layer_norm,
 }  # fmt: skip

@@ -23,6 +23,7 @@ from stepagents.shapes.state import State
 from stepagents.shapes.watching import OperationWatch
 from stepagents.torchfn.dims import Described
 from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.masked import MaskedTensors, whole
 from stepagents.torchfn.refusals import Refused
 from stepagents.torchfn.subject import TORCH_DTYPES, TracedSubject
 from stepagents.torchfn.usage import kept_states
@@ -76,11 +77,11 @@ class SubjectRunner:
                         tensor = torch.empty(shapes[item.name], dtype=TORCH_DTYPES[item.dtype])
                         watch.give(item.name, tensor)
                         tensors.append(tensor)
-                with watch:
+                with watch, MaskedTensors():
                     try:
                         if recorder is not None:
                             sys.setprofile(recorder)
-                        outputs = one.call(*tensors)
+                        outputs = whole(one.call(*tensors))
                     finally:
                         if recorder is not None:
                             sys.setprofile(None)

@@ -21,7 +21,7 @@ _MEANINGS: Final[tuple[tuple[str, str, str], ...]] = (
         "choose with torch.where, which computes both sides",
     ),
     (
-        r"DynamicOutputShapeException|aten\.nonzero|aten\.unique|aten\._unique|aten\.masked_select",
+        r"DynamicOutputShapeException|PickedSizeError|aten\.nonzero|aten\.unique|aten\._unique|aten\.masked_select",
         "the size of a result depends on the values of a tensor",
         "keep all elements and mask them with torch.where",
     ),

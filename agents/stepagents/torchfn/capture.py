@@ -17,12 +17,13 @@ from torch._decomp import core_aten_decompositions
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.export.graph_signature import InputKind
 from torch.func import functionalize
-from torch.fx import GraphModule, Interpreter
+from torch.fx import Graph, GraphModule, Interpreter
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
 from stepagents.torchfn.blame import is_leak
 from stepagents.torchfn.guards import Guard
+from stepagents.torchfn.masked import MaskedTensors, whole
 from stepagents.torchfn.recurrent import LAYERS
 from stepagents.torchfn.refusals import NO_TRACE, Refused, refuse
 from stepagents.torchfn.rolling.loops import roll
@@ -100,8 +101,8 @@ class _Wrapper(nn.Module):
         self.training = subject.module is None or subject.module.training
 
     def forward(self, *tensors: Tensor) -> Any:
-        with _Lines(self._guard, tensors):
-            return self._subject.call(*tensors)
+        with _Lines(self._guard, tensors), MaskedTensors():
+            return whole(self._subject.call(*tensors))
 
 
 def _fakes(subject: TracedSubject, sizes: Mapping[str, int]) -> list[Tensor]:
@@ -120,8 +121,8 @@ def probe(subject: TracedSubject, sizes: Mapping[str, int], guard: Guard) -> lis
     """
 
     def shapes(one: TracedSubject, fakes: Sequence[Tensor]) -> list[tuple[int, ...]]:
-        with StandIns():
-            return [tuple(item.shape) for item in flat(one.call(*fakes)) if isinstance(item, Tensor)]
+        with StandIns(), MaskedTensors():
+            return [tuple(item.shape) for item in flat(whole(one.call(*fakes))) if isinstance(item, Tensor)]
 
     return _on_shapes(subject, sizes, guard, shapes)
 
@@ -147,7 +148,7 @@ def calls(subject: TracedSubject, sizes: Mapping[str, int], guard: Guard) -> int
 
     def count(one: TracedSubject, fakes: Sequence[Tensor]) -> int:
         counted = _Counted()
-        with counted:
+        with counted, MaskedTensors():
             one.call(*fakes)
         return counted.count
 
@@ -209,6 +210,7 @@ def _capture(subject: TracedSubject, sizes: Mapping[str, int], guard: Guard, rol
             fakes = tuple(_fakes(subject, sizes))
         program = torch.export.export(wrapper, fakes, strict=False)
         graph = _decomposed(program.graph_module, rolled=rolled)
+        _without_copies(graph.graph)
     if rolled:
         roll(graph.graph)
     return _captured(subject, program, graph, sizes)
@@ -238,6 +240,16 @@ def _decomposed(module: GraphModule, *, rolled: bool = True) -> GraphModule:
         found: GraphModule = make_fx(functionalize(run), decomposition_table=_decompositions())(*fakes)
     # Some decompositions update what they made themselves.
     return _decomposed(found, rolled=rolled) if any(map(_updates, found.graph.nodes)) else found
+
+
+def _without_copies(graph: Graph) -> None:
+    """Take what a whole tensor is overwritten by for that tensor, where it has its shape and type."""
+    for node in list(graph.nodes):
+        if node.target is torch.ops.aten.copy.default and node.args[1].op == "call_function":
+            before, after = (node.args[place].meta["val"] for place in (0, 1))
+            if before.shape == after.shape and before.dtype == after.dtype:
+                node.replace_all_uses_with(node.args[1])
+                graph.erase_node(node)
 
 
 def _updates(node: Any) -> bool:

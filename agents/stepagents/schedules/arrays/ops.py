@@ -23,6 +23,7 @@ from stepagents.schedules.tile_ops import (
     in_brackets,
     number_text,
     pointwise_text,
+    source_of,
 )
 from stepagents.traced.graph import opname, size_argument, size_text
 from stepcore.sizes.dim import Dim
@@ -30,7 +31,7 @@ from stepcore.sizes.dim import Dim
 if TYPE_CHECKING:
     from torch.fx import Node
 
-_FOLDS: Final = ("sum", "mean", "amax", "amin", "prod", "argmax", "argmin")
+_FOLDS: Final = ("sum", "mean", "amax", "amin", "prod", "argmax", "argmin", "any")
 _ALONG: Final = {"cumsum": "torch.cumsum({0}, {1})", "flip": "torch.flip({0}, [{1}])"}
 
 
@@ -41,7 +42,8 @@ def _pointwise(body: ArrayBody, part: ArrayPart) -> str:
 
 
 def _copied(body: ArrayBody, part: ArrayPart) -> str:
-    return cast_text(part.node, body.operand(part, 0))
+    place = source_of(part.node)
+    return cast_text(part.node, body.operand(part, place), place)
 
 
 def _viewed(body: ArrayBody, part: ArrayPart) -> str:
@@ -268,7 +270,8 @@ def _item(body: ArrayBody, part: ArrayPart) -> str:
 HANDLERS: Final[Mapping[str, Handler]] = {
     **dict.fromkeys(POINTWISE, _pointwise), **dict.fromkeys(VIEWS, _viewed), **dict.fromkeys(SOFTMAX, _soft),
     **dict.fromkeys(_FOLDS, _folded), **dict.fromkeys(_ALONG, _along), **dict.fromkeys(PRODUCTS, _product), **WINDOWS,
-    "_to_copy": _copied, "repeat": _repeated, "select": _selected, "var": _variance, "linalg_vector_norm": _norm,
+    "_to_copy": _copied, "copy": _copied, "repeat": _repeated, "select": _selected, "var": _variance,
+    "linalg_vector_norm": _norm,
     "topk": _topk, "gather": _gathered, "scatter": _scattered, "scatter_add": _scattered, "full": _filled,
     "full_like": _filled, "arange": _counted, "slice": _sliced, "cat": _joined, "getitem": _item,
 }  # fmt: skip
