@@ -185,6 +185,36 @@ def test_whole_frames_are_answered_and_the_server_goes_on() -> None:
         assert "Traceback" not in client.stderr()
 
 
+MISTYPED: dict[str, Any] = {
+    # A text where a list belongs has as many mistakes as characters, and each had a traceback: minutes for 100 KB.
+    "textDocument/selectionRange": {"textDocument": {"uri": "file:///p/x.py"}, "positions": "a" * 100_000},
+    "textDocument/codeAction": {
+        "textDocument": {"uri": "file:///p/x.py"},
+        "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
+        "context": {"diagnostics": "a" * 100_000},
+    },
+    "textDocument/hover": {"textDocument": {"uri": "file:///p/x.py"}, "position": {"line": "x", "character": []}},
+    "textDocument/rename": {"textDocument": [], "position": None, "newName": 5},
+}
+
+
+MISPLACED: tuple[Any, ...] = ([], {"uri": 5}, 5, "\ud800")
+
+
+def test_wrong_types_are_answered_at_once_and_named() -> None:
+    with Client() as client:
+        client.initialize()
+        for method, params in MISTYPED.items():
+            error = client.answer(client.start_request(method, params))["error"]
+            assert (error["code"], method in error["message"]) == (-32602, True), error
+            assert len(error["message"]) <= 300
+        for command in ("time", "simulate", "cancel", "analyze"):
+            for uri in MISPLACED:
+                order = {"command": f"stepsmith.server.{command}", "arguments": [{"uri": uri, "program": []}]}
+                client.answer(client.start_request("workspace/executeCommand", order))
+        assert "Traceback" not in client.stderr()
+
+
 def test_an_id_that_waits_for_its_answer_is_not_taken_again() -> None:
     with Client() as client:
         client.initialize()

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from cattrs import Converter
 from lsprotocol import types
 from lsprotocol.converters import get_converter
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage, LanguageServerProtocol
 from pygls.protocol.language_server import lsp_method
 
+from stepcore.text.wording import clipped
 from stepserver.transport import Inbox, Unreadable, is_id
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    from cattrs import Converter
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,8 @@ class PlainAnswer:
 
 def make_converter() -> Converter:
     """Return lsprotocol's converter; our own methods get their parameters as plain JSON, absent ones as None."""
-    converter = get_converter()
+    # The first mistake says enough: a text where a list belongs has one for each character, each with its traceback.
+    converter = get_converter(Converter(detailed_validation=False))
 
     def keep(message: dict[str, Any], kind: type) -> Any:
         return kind(**{"jsonrpc": "2.0", **_wanted(message, kind)})
@@ -135,10 +136,11 @@ class Protocol(LanguageServerProtocol):
         number, method = raw.get("id"), raw["method"]
         try:
             message = self.structure_message(raw)
-        except JsonRpcException as error:
+        except JsonRpcException as error:  # the converter does not tell mistakes of the client from others
             log.warning("unreadable %s", method)
             if number is not None:
-                self._refuse(number, error.to_response_error())
+                text = clipped(f"the parameters of {method} cannot be read: {error.__cause__}", 300)
+                self._refuse(number, types.ResponseError(types.ErrorCodes.InvalidParams.value, text))
             return
         if self._is_ending and number is not None:
             text = "the server is shutting down"

@@ -209,10 +209,12 @@ async def analyze(parts: Parts, *arguments: Any) -> dict[str, Any]:
 
 
 def _target(arguments: tuple[Any, ...]) -> tuple[str | None, str | None]:
-    """Read ``{uri, program}``, or the two one after the other."""
+    """Read ``{uri, program}``, or the two one after the other; what is no text names nothing that there is."""
     if arguments and isinstance(arguments[0], Mapping):
-        return arguments[0].get("uri"), arguments[0].get("program")
-    uri, program = (*arguments, None, None)[:2]
+        given = (arguments[0].get("uri"), arguments[0].get("program"))
+    else:
+        given = (*arguments, None, None)[:2]
+    uri, program = (text if text is None or isinstance(text, str) else "" for text in given)
     return uri, program
 
 
