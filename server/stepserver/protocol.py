@@ -16,7 +16,6 @@ from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage, LanguageServerProtocol
 from pygls.protocol.language_server import lsp_method
 
-from stepcore.text.wording import clipped
 from stepserver.transport import Inbox, Unreadable, is_id
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ class Protocol(LanguageServerProtocol):
         except JsonRpcException as error:  # the converter does not tell mistakes of the client from others
             log.warning("unreadable %s", method)
             if number is not None:
-                text = clipped(f"the parameters of {method} cannot be read: {error.__cause__}", 300)
+                text = f"the parameters of {method} cannot be read: {error.__cause__}"[:300]
                 self._refuse(number, types.ResponseError(types.ErrorCodes.InvalidParams.value, text))
             return
         if self._is_ending and number is not None:
