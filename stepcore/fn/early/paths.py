@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
+
+from stepcore.records import Record
 
 MOST_ITEMS: Final = 32  # of a sequence that is followed item by item
 _LIMIT: Final = 1 << 31
@@ -29,25 +30,32 @@ ANYTHING: Final = _Anything()
 SOME_LIST: Final = _SomeList()
 
 
-@dataclass(frozen=True, slots=True)
-class KnownItems:
+class KnownItems(Record):
     """A sequence by its items. One that ``is_list`` may have got others by another name."""
 
     items: tuple[Any, ...]
     is_list: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class BodyFrame:
     """The scope of one call or comprehension: the names that it binds, and the scope around.
 
     ``is_global``: names that it has not bound yet may be known outside, as in a module.
     """
 
-    own: frozenset[str]
-    around: BodyFrame | None = None
-    is_comprehension: bool = False
-    is_global: bool = False
+    __slots__ = ("around", "is_comprehension", "is_global", "own")
+
+    def __init__(
+        self,
+        own: frozenset[str],
+        around: BodyFrame | None = None,
+        is_comprehension: bool = False,
+        is_global: bool = False,
+    ) -> None:
+        self.own = own
+        self.around = around
+        self.is_comprehension = is_comprehension
+        self.is_global = is_global
 
     def holder(self, name: str) -> BodyFrame | None:
         """Return the scope whose name this is, None for names from outside of all."""
@@ -65,13 +73,15 @@ class BodyFrame:
         return frame
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class HelperValue:
     """A function that a body makes, with the scope where it is made."""
 
-    node: ast.FunctionDef | ast.Lambda
-    around: BodyFrame
-    is_foreign: bool = False  # it stands in another block
+    __slots__ = ("around", "is_foreign", "node")
+
+    def __init__(self, node: ast.FunctionDef | ast.Lambda, around: BodyFrame, is_foreign: bool = False) -> None:
+        self.node = node
+        self.around = around
+        self.is_foreign = is_foreign  # it stands in another block
 
     @property
     def name(self) -> str:
@@ -79,21 +89,27 @@ class HelperValue:
         return self.node.name if isinstance(self.node, ast.FunctionDef) else ""
 
 
-@dataclass(frozen=True, slots=True)
 class HeldName:
     """What a name holds; ``sure`` is False where it may have no value."""
 
-    value: Any = ANYTHING
-    sure: bool = True
+    __slots__ = ("sure", "value")
+
+    def __init__(self, value: Any = ANYTHING, sure: bool = True) -> None:
+        self.value = value
+        self.sure = sure
 
 
-@dataclass(slots=True)
 class Path:
     """The names of all scopes at one place; one that is missing has no value there."""
 
-    names: dict[tuple[BodyFrame, str], HeldName] = field(default_factory=dict)
-    certain: bool = True
-    result: Any = None  # what a call returned that ended here
+    __slots__ = ("certain", "names", "result")
+
+    def __init__(
+        self, names: dict[tuple[BodyFrame, str], HeldName] | None = None, certain: bool = True, result: Any = None
+    ) -> None:
+        self.names = {} if names is None else names
+        self.certain = certain
+        self.result = result  # what a call returned that ended here
 
     def copy(self, *, certain: bool) -> Path:
         """Return the same state for an arm."""

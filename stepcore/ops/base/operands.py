@@ -73,6 +73,9 @@ class RuleError(StepError):
         self.subject = subject or RuleSubject()
 
 
+RuleError.__module__ = "stepcore.ops.base"  # where scripts import it from, and tracebacks of theirs name it
+
+
 class Made(Protocol):
     """What a typing context has to know of the program: by which operator each stream is made."""
 
