@@ -167,3 +167,20 @@ def test_a_python_file_changes_its_lists_before_its_functions_read_them() -> Non
         prelude = read_module(head.format(change) + body, "a.py").fn_scope.prelude
         assert prelude is not None
         assert len(FnEnv(FnScope(prelude=prelude), {}, {}, torch.float32).globals["z"]) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ('"rows"', []),
+        ("None", []),
+        ("1", ["STEP224"]),
+        ("[0] * 10 ** 11", ["STEP221"]),
+        ("[0]", ["STEP224"]),
+        ("unheard_of", ["STEP202"]),
+    ],
+)
+def test_the_name_of_a_result_is_a_text(name: str, expected: list[str]) -> None:
+    text = PYTHON.replace(".apply(E0)", f".apply(E0, name={name})")
+    assert text != PYTHON
+    assert [found.code for found in check_text(text, "case.step.py").diagnostics] == expected

@@ -20,6 +20,7 @@ from stepcore.frontend.values import (
     Use,
     Value,
     is_stream,
+    is_unknown,
 )
 from stepcore.graph.ir import Node
 from stepcore.ops import miscalls
@@ -160,6 +161,9 @@ def _argument(
     others = [keyword for keyword in call.keywords if keyword.arg not in ("input", "name")]
     values = [(node, el.evaluate(node)) for node in given]
     named = [(keyword, el.evaluate(keyword.value)) for keyword in others]
+    for keyword in call.keywords:
+        if keyword.arg == "name":
+            _name(el, keyword.value)
     is_free = ref.cls is not None and NOTHING in ref.cls.inputs.ways
     if named and not _misplaced(el, call, owner, ref, named) and not given:
         return None, UNKNOWN
@@ -176,6 +180,14 @@ def _argument(
     if ref.cls is None or ref.cls.inputs.fits(value, is_stream):  # otherwise that is said, and this with it
         el.tell(miscalls.several_arguments(ref.name, node, el), given[1], _in_a_tuple(el, call, ref))
     return node, value
+
+
+def _name(el: Elaboration, node: ast.expr) -> None:
+    """Report what is given as ``name=`` and is no text: nothing looks at it, but Python computes it."""
+    value = el.evaluate(node)
+    if value is not None and not isinstance(value, str) and not is_unknown(value):
+        el.gives_away([value])
+        el.report("STEP224", node, f"{el.what(node, value)}, and a name is a text", "write a text, or leave name= out")
 
 
 def _misplaced(
