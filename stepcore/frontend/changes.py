@@ -16,10 +16,9 @@ from stepcore.frontend.bindings import bound_names
 
 _Function: TypeAlias = ast.FunctionDef | ast.Lambda
 
-_LISTS: Final = allow.names("append extend insert pop reverse sort")
 # How what changes something is written: a binding inside, a method, an operation in place, a store into an item.
 _SIGNS: Final = re.compile(
-    r":=|\.(?:append|extend|insert|pop|reverse|sort)\b|_\(|[-+*/%@&|^<>]=|\]\s*(?:=[^=]|in\b)|\bdel\b"
+    rf":=|\.(?:{'|'.join(sorted(allow.CONTAINER_CHANGES))})\b|_\(|[-+*/%@&|^<>]=|\]\s*(?:=[^=]|in\b)|\bdel\b"
 )
 _NEW: Final = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr, ast.Lambda)  # values of their own
 _MAKES_NEW: Final = allow.names("abs bool divmod float int len pow range round str sum")
@@ -53,7 +52,7 @@ class Changes:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda() as function):
                 self._functions[name] = function
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(value=value, attr=attr)):
-                if attr in _LISTS or allow.is_inplace(attr):
+                if _changes(attr):
                     self._methods[name] = _root(value)
 
     def made(self, statement: ast.stmt) -> set[str]:
@@ -89,7 +88,7 @@ class Changes:
                 yield from _root(target)
             case ast.Subscript(ctx=ast.Store() | ast.Del(), value=value):
                 yield from _root(value)
-            case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _LISTS or allow.is_inplace(attr):
+            case ast.Call(func=ast.Attribute(value=value, attr=attr)) if _changes(attr):
                 yield from _root(value)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
                 yield from self._methods.get(name, ())
@@ -134,6 +133,11 @@ class Changes:
             group |= self._together.get(name, set())
         for name in group:
             self._together[name] = group
+
+
+def _changes(method: str) -> bool:
+    """Whether a method of this name changes what it belongs to in place."""
+    return method in allow.CONTAINER_CHANGES or allow.is_inplace(method)
 
 
 def _arguments(function: _Function) -> Iterator[ast.arg]:
