@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -252,6 +253,26 @@ def test_random_sizes_of_each_family_are_right(source: Path, name: str) -> None:
     found = Session(drawn(program)).run(program.checked.typed).outputs
     for (tensor,), expected in zip(found, wanted, strict=True):
         torch.testing.assert_close(tensor, expected)
+
+
+@pytest.mark.parametrize(
+    "name", ["product", "batched", "softmax", "leaky", "convolved", "row_sums", "contracted", "placed"]
+)
+def test_sizes_may_be_called_what_indices_of_lanes_are(source: Path, tmp_path: Path, name: str) -> None:
+    given = {"M": 64, "K": 32, "N": 16, "B": 4}
+    usual = best(traced(source, name, given)[1])
+    head, line, rest = re.split(rf"(def {name}\(.*)", SOURCE, maxsplit=1)
+    names = dict(zip("MKNB", "ijhg", strict=True))
+    about = re.sub(r"\b[MKNB]\b", lambda found: names[found[0]], line)
+    path = tmp_path / "named.py"
+    path.write_text(f"{head}{about}{rest}", encoding="utf-8")
+    target = find_target(str(path), path.read_text(encoding="utf-8"), name)
+    asked = {names[symbol]: size for symbol, size in given.items() if re.search(rf"\b{symbol}\b", line)}
+    function = trace(target, completed(target, partly(target, [], asked)))
+    program = best(function)
+    assert (program.schedule, program.cycles) == (usual.schedule, usual.cycles)
+    file = delivered(function, target, program, tmp_path, ".step.py")
+    assert not file.fault and file.is_whole
 
 
 def oracle_task(program: Tiled) -> OracleTask:

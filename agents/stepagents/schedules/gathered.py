@@ -104,6 +104,7 @@ class _Gathered:
         self._used: dict[TilePart, int] = {}
         self._names: dict[TilePart, str] = {}
         self._lanes = writer.lanes["r"].count
+        self._index = writer.lanes["r"].index
         ((_, size),) = plan.outer
         self._size = size
         self._rows = size.bind(writer.blocks.bound)
@@ -121,8 +122,8 @@ class _Gathered:
             if "r" not in part.labels:
                 self._shared(part)
         writer.lines += [
-            f"for i in range({self._lanes}):",
-            f"    rows = min(TM, {self._rows} - i * TM)",
+            f"for {self._index} in range({self._lanes}):",
+            f"    rows = min(TM, {self._rows} - {self._index} * TM)",
         ]
         for part in dict.fromkeys(part for part in parts if part.node.op == "placeholder"):
             if "r" in part.labels:
@@ -130,7 +131,7 @@ class _Gathered:
         for unit in self._units.values():
             self._compute(unit)
         memory, out = self._plan.memory, self._name(self._plan.result)
-        writer.lines.append(f"    step.LinearOffChipStore(tensor={memory}, base=i * TM, dispatch=@).apply(")
+        writer.lines.append(f"    step.LinearOffChipStore(tensor={memory}, base={self._index} * TM, dispatch=@).apply(")
         writer.lines.append(f"        step.RetileStreamify(axis=0).apply({out})")
         writer.lines.append("    )")
         bursts = writer.bursts(self._plan.result) // self._tall
@@ -216,7 +217,8 @@ class _Gathered:
             raise NoSchedule("a lane cannot gather rows that do not lie one behind the other", part.node)
         writer.follows(part, self._plan.outer)
         columns = writer.blocks.tile(part)[1]
-        load = f"tensor={part.node.name}, tile=[1, {columns}], shape=[rows, 1], stride=[1, 0], base=i * TM, dispatch=@"
+        where = f"tile=[1, {columns}], shape=[rows, 1], stride=[1, 0], base={self._index} * TM, dispatch=@"
+        load = f"tensor={part.node.name}, {where}"
         text = f"step.Retile(axis=0).apply(step.LinearOffChipLoad({load}).apply())"
         writer.costs.loads.append(LoadCost(self._lanes, self._tall, writer.bursts(part) // self._tall))
         writer.costs.kept += self._lanes * writer.bytes_of(part)
@@ -238,7 +240,7 @@ class _Gathered:
             return name if uses == 1 else f"{name}[{used}]"
         if self._lanes * uses == 1:
             return name
-        return f"{name}[i]" if uses == 1 else f"{name}[{uses} * i + {used}]"
+        return f"{name}[{self._index}]" if uses == 1 else f"{name}[{uses} * {self._index} + {used}]"
 
     def _compute(self, unit: _Unit) -> None:
         writer, part = self._writer, unit.part

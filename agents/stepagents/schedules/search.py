@@ -194,7 +194,9 @@ def _written(function: SizedFunction, point: Schedule, chip: Hardware) -> Tiled:
         NoSchedule: it does not fit the function or its sizes.
     """
     form, traced = FORMS[point.form], function.traced
-    taken = {*_LOCALS, *TILE_NAMES.values(), *file_names(traced, function.bound)}
+    given = file_names(traced, function.bound)
+    point = replace(point, lanes=tuple(lane.beside(given) for lane in point.lanes))
+    taken = {*_LOCALS, *TILE_NAMES.values(), *given, *(lane.index for lane in point.lanes)}
     memory = fresh_name("result", taken)
     sizes = {"b": Dim.of(1), "1": Dim.of(1), **{label: Dim.of(size) for label, size in point.blocks.items()}}
     lanes = {lane.label: lane for lane in point.lanes}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import gcd, prod
 
 from stepagents.schedules.indices import Atom
-from stepagents.schedules.parts import LABELS, NoSchedule
+from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.writer import ProgramLane
 from stepcore.printing.code_lines import factor
 from stepcore.records import Record
@@ -16,7 +16,7 @@ from stepcore.records import Record
 class BlockLoop(Record):
     """A loop over ``size`` places, of which ``lanes`` share it, ``rounds`` each; with the texts of both numbers.
 
-    ``behind`` are the lanes of the same label that share loops inside this one.
+    ``index`` is that of its lanes; ``behind`` are those of the same label that share loops inside this one.
     """
 
     atom: Atom
@@ -24,6 +24,7 @@ class BlockLoop(Record):
     size: str
     lanes: int
     rounds: int
+    index: str
     behind: int = 1
 
     @property
@@ -38,8 +39,7 @@ class BlockLoop(Record):
 
     def place(self, whole: int) -> str:
         """Return which of its lanes is the one at hand; ``whole`` are all lanes of the label."""
-        index = LABELS[self.label].index
-        place = index if self.behind == 1 else f"{index} // {self.behind}"
+        place = self.index if self.behind == 1 else f"{self.index} // {self.behind}"
         return place if self.lanes * self.behind == whole else f"({place} % {self.lanes})"
 
 
@@ -56,7 +56,7 @@ def shared_loops(atoms: Sequence[tuple[Atom, str]], lane: ProgramLane, numbers: 
         rest //= own
         if rest > 1 and own < number:
             break
-        found.append(BlockLoop(atom, lane.label, text, own, number // own))
+        found.append(BlockLoop(atom, lane.label, text, own, number // own, lane.index))
     if rest > 1 or len(found) < len(atoms):
         raise NoSchedule(f"{lane.count} lanes do not divide {prod(numbers)} blocks")
     behind = 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Final, TypeAlias
 
+from stepagents.lower.functions import fresh_name
 from stepagents.schedules.parts import LABELS
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
@@ -22,16 +24,24 @@ class MemoryView(Record):
 
 
 class ProgramLane(Record):
-    """Lanes along the blocks of a label: each has a run of blocks, or every ``count``-th one where ``dealt``."""
+    """Lanes along the blocks of a label: each has a run of blocks, or every ``count``-th one where ``dealt``.
+
+    ``called`` is the name of their index where the label's own is one of the user's.
+    """
 
     label: str
     count: int
     dealt: bool = False
+    called: str = ""
 
     @property
     def index(self) -> str:
-        """The name of its index."""
-        return LABELS[self.label].index
+        """The name of their index."""
+        return self.called or LABELS[self.label].index
+
+    def beside(self, names: set[str]) -> ProgramLane:
+        """Return the same lanes with an index that is none of ``names``: a size ``i`` has no value in ``for i in``."""
+        return replace(self, called=fresh_name(self.index, {*names})) if self.index in names else self
 
 
 Lanes: TypeAlias = tuple[ProgramLane, ...]
