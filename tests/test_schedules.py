@@ -252,7 +252,8 @@ def test_random_sizes_of_each_family_are_right(source: Path, name: str) -> None:
     wanted = [tensor for stream in run_streams(oracle_task(program))[1] for tensor in dense(stream)]
     found = Session(drawn(program)).run(program.checked.typed).outputs
     for (tensor,), expected in zip(found, wanted, strict=True):
-        torch.testing.assert_close(tensor, expected)
+        # Sums of some hundred products, which the two add up in other orders.
+        torch.testing.assert_close(tensor, expected, rtol=1e-5, atol=5e-5)
 
 
 @pytest.mark.parametrize(
