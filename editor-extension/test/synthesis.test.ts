@@ -394,7 +394,7 @@ test("nothing is asked of a model that is not there, not allowed, or in a folder
   const [unnamed, off, refused, trust] = world.messages;
   assert.match(unnamed ?? "", /set stepsmith\.model\.name/);
   assert.equal(off, "Sending tasks to a language model is switched off.");
-  assert.equal(refused, "You refused to send tasks to far.example.");
+  assert.equal(refused, "You refused to send tasks to http://far.example.");
   assert.match(trust ?? "", /only in a trusted workspace/);
 });
 

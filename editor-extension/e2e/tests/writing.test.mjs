@@ -310,7 +310,7 @@ test("a task goes elsewhere only as its user says: once, or always to a model at
 
   await workbench.open(EASY);
   await write();
-  await dialog().getByText("Always to 127.0.0.2").click();
+  await dialog().getByText("Always to http://127.0.0.2").click();
   await left();
   await write();
   await left();
@@ -322,10 +322,10 @@ test("an endpoint that is set later asks again, and never is kept", async () => 
   await begin(addressOf(farther));
   const before = asked.length;
   await write();
-  await dialog().filter({ hasText: "tiny at http://127.0.0.3" }).getByText("Never to 127.0.0.3").click();
+  await dialog().filter({ hasText: "tiny at http://127.0.0.3" }).getByText("Never to http://127.0.0.3").click();
   await workbench.message("you did not let the task be sent");
   await write();
-  await workbench.message("You refused to send tasks to 127.0.0.3");
+  await workbench.message("You refused to send tasks to http://127.0.0.3");
   await workbench.bothThemes("consent-never");
   assert.equal(await dialog().count(), 0);
   assert.equal(asked.length, before);
