@@ -144,7 +144,7 @@ def check_references(blocks: Sequence[CodeBlock], scope: FnScope) -> list[Diagno
     if not blocks:
         return []
     try:
-        found = faults_in_blocks([statements(block) for block in blocks], scope)
+        found = faults_in_blocks(blocks, scope)
     except OutOfBudget as error:
         raise error.at(blocks[0].source.outer) from None
     except RecursionError:

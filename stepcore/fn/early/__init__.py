@@ -43,12 +43,14 @@ def faults_in_body(block: CodeBlock, scope: FnScope) -> list[EarlyFault]:
     return _found(Follower(frame, path, _sizes(scope), _known_outside(scope)), statements(block))
 
 
-def faults_in_blocks(blocks: Sequence[Sequence[ast.stmt]], scope: FnScope) -> list[list[EarlyFault]]:
+def faults_in_blocks(blocks: Sequence[CodeBlock], scope: FnScope) -> list[list[EarlyFault]]:
     """Return the same for blocks that share one scope, as references do: of each its own."""
-    own = frozenset[str]().union(*(assigned_names(list(block)) for block in blocks))
+    own = frozenset[str]().union(*map(names_bound_by, blocks))
+    if not own and not any(_may_have_faults(block.source.text, scope) for block in blocks):
+        return [[] for _ in blocks]  # most: one expression each
     around, known = _globals(scope)
     follower = Follower(BodyFrame(own, around), Path(dict(known)), _sizes(scope), _known_outside(scope))
-    return [_found(follower, block) for block in blocks]
+    return [_found(follower, statements(block)) for block in blocks]
 
 
 def faults_in_prelude(body: Sequence[ast.stmt], scope: FnScope) -> list[EarlyFault]:
