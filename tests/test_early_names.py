@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import tracemalloc
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ import early_programs
 from stepcore.check.files import check_text
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.early import faults_in_body
+from stepcore.fn.early.paths import ANYTHING, KnownItems, same
 from stepcore.sim.fnvec.env import FnEnv
 from stepcore.sim.fnvec.errors import FnRuntimeError
 from stepcore.text.span import Embedded
@@ -229,3 +233,51 @@ def test_programs_find_no_value_where_python_finds_none(part: int) -> None:
             assert not told, text
     assert early > 20
     assert others > 30
+
+
+DOUBLED = "a = [1]\n" + "a = [*a, *a]\n" * 22  # four million items, were they all followed
+
+
+@pytest.mark.parametrize(
+    "text", [with_global(DOUBLED), with_body(f"{DOUBLED}return [input[0] * 2]"), with_reference(f"{DOUBLED}x = a[0]")]
+)
+def test_lists_that_double_are_followed_while_they_are_short(text: str) -> None:
+    check_text(text, "case.step.yaml")  # what is imported and kept is no matter of the text
+    tracemalloc.start()
+    try:
+        found = check_text(f"{text}\n", "case.step.yaml").diagnostics
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "STEP311" in {item.code for item in found}
+    assert most < 8 << 20
+
+
+def test_lists_that_hold_lists_twice_are_compared_in_part() -> None:
+    def nest(depth: int) -> KnownItems:
+        value = KnownItems((1,), is_list=True)
+        for _ in range(depth):
+            value = KnownItems((value, value), is_list=True)
+        return value
+
+    assert same(nest(3), nest(3))
+    assert not same(nest(3), nest(4))
+    assert not same(nest(60), nest(60))  # nobody can tell in time
+    assert same(ANYTHING, ANYTHING) and not same(1, True)
+
+
+def test_what_may_change_lists_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("stepcore.fn.early.statements")  # the package has a function of that name
+    looked: list[ast.AST] = []
+    real = module._may_change_length
+
+    def counted(node: ast.AST) -> bool:
+        looked.append(node)
+        return bool(real(node))
+
+    monkeypatch.setattr(module, "_may_change_length", counted)
+    for count in (20, 40):
+        looked.clear()
+        lines = [f"a{each} = [1]\nb{each} = a{each}" for each in range(count)]
+        check_text(with_global("\n".join(lines)), "case.step.yaml")
+        assert 0 < len(looked) <= 2 * 20 * count  # two followers at most, and some nodes a line

@@ -13,6 +13,7 @@ from stepcore.findings import budget
 from stepcore.fn.early.paths import (
     ANYTHING,
     FUNCTIONS,
+    MOST_ITEMS,
     SOME_LIST,
     BodyFrame,
     HeldName,
@@ -169,17 +170,20 @@ class ExpressionFollower(ABC):
 
     def _display(self, node: ast.List | ast.Tuple, frame: BodyFrame, path: Path) -> Any:
         items: list[Any] = []
-        known = True
+        most = max(MOST_ITEMS, len(node.elts))  # a list that takes itself apart twice has soon more than fit anywhere
+        otherwise: Any = None
         for part in node.elts:
             inner = part.value if isinstance(part, ast.Starred) else part
             value = self.value(inner, frame, path)
             if not isinstance(part, ast.Starred):
                 items.append(value)
-            elif isinstance(value, KnownItems):
+            elif not isinstance(value, KnownItems):
+                otherwise = ANYTHING
+            elif len(items) + len(value.items) <= most:
                 items += value.items
-            else:
-                known = False
-        return KnownItems(tuple(items), isinstance(node, ast.List)) if known else ANYTHING
+            elif otherwise is None:
+                otherwise = SOME_LIST if isinstance(node, ast.List) else ANYTHING
+        return KnownItems(tuple(items), isinstance(node, ast.List)) if otherwise is None else otherwise
 
     def _binary(self, node: ast.BinOp, frame: BodyFrame, path: Path) -> Any:
         left = self.value(node.left, frame, path)

@@ -10,11 +10,12 @@ import ast
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from stepcore.records import Record
 
 MOST_ITEMS: Final = 32  # of a sequence that is followed item by item
+_MOST_COMPARED: Final = 128  # items of two values, those inside of items counted
 _LIMIT: Final = 1 << 31
 
 
@@ -99,14 +100,15 @@ class HeldName:
         self.sure = sure
 
 
+Names: TypeAlias = dict[tuple[BodyFrame, str], HeldName]
+
+
 class Path:
     """The names of all scopes at one place; one that is missing has no value there."""
 
     __slots__ = ("certain", "names", "result")
 
-    def __init__(
-        self, names: dict[tuple[BodyFrame, str], HeldName] | None = None, certain: bool = True, result: Any = None
-    ) -> None:
+    def __init__(self, names: Names | None = None, certain: bool = True, result: Any = None) -> None:
         self.names = {} if names is None else names
         self.certain = certain
         self.result = result  # what a call returned that ended here
@@ -125,7 +127,7 @@ def joined(paths: Sequence[Path], *, certain: bool) -> Path:
     first, *others = paths
     if not others:
         return Path(first.names, certain, first.result)
-    names: dict[tuple[BodyFrame, str], HeldName] = {}
+    names: Names = {}
     for key in dict.fromkeys(key for path in paths for key in path.names):
         held = [path.names.get(key) for path in paths]
         known = [each for each in held if each is not None]
@@ -137,7 +139,28 @@ def joined(paths: Sequence[Path], *, certain: bool) -> Path:
 
 def same(left: Any, right: Any) -> bool:
     """Return whether two values are known to be the same."""
-    return left is right or (type(left) is type(right) and type(left) is not _Anything and bool(left == right))
+    return _same(left, right, [_MOST_COMPARED])
+
+
+def _same(left: Any, right: Any, left_over: list[int]) -> bool:
+    """Compare item by item: lists that hold lists twice, forty deep, have more items than anybody can compare."""
+    left_over[0] -= 1
+    if left is right:
+        return True
+    if type(left) is not type(right) or left_over[0] < 0:
+        return False
+    if not isinstance(left, KnownItems):
+        return bool(left == right)
+    if left.is_list is not right.is_list or len(left.items) != len(right.items):
+        return False
+    return all(_same(one, other, left_over) for one, other in zip(left.items, right.items, strict=True))
+
+
+def unchanged(names: Names, before: Names) -> bool:
+    """Return whether all names are known to hold what they held before."""
+    return names.keys() == before.keys() and all(
+        held.sure is before[key].sure and same(held.value, before[key].value) for key, held in names.items()
+    )
 
 
 def truth(value: Any) -> bool | None:

@@ -25,6 +25,7 @@ from stepcore.fn.early.paths import (
     computed,
     joined,
     truth,
+    unchanged,
 )
 from stepcore.fn.prelude import assigned_names
 
@@ -55,13 +56,17 @@ class Follower(ExpressionFollower):
         self._outside = outside
         self._depth = 0
         self._helpers: list[HelperValue] = []
-        self._blocks: list[Sequence[ast.stmt]] = []
+        self._unseen: list[Sequence[ast.stmt]] = []  # by may_change_lists, which many reads ask
+        self._changes_lists = False
         self.ended = False  # whether all was followed to its end
         self._called: set[int] = set()  # the identities of the definitions of helpers that were followed
 
     def may_change_lists(self) -> bool:
         """Return whether anything in the text may make a list longer or shorter, by whatever name."""
-        return any(_may_change_length(node) for body in self._blocks for each in body for node in ast.walk(each))
+        while self._unseen and not self._changes_lists:
+            body = self._unseen.pop()
+            self._changes_lists = any(_may_change_length(node) for each in body for node in ast.walk(each))
+        return self._changes_lists
 
     def is_outside(self, name: str) -> bool:
         """Return whether a name of the outermost block is known before the block binds it."""
@@ -69,7 +74,7 @@ class Follower(ExpressionFollower):
 
     def block(self, body: Sequence[ast.stmt]) -> None:
         """Follow the next statements of the scope."""
-        self._blocks.append(body)
+        self._unseen.append(body)
         try:
             ends = self._run(body, self.frame, self.path)
             self.ended = End.NEXT in ends
@@ -251,7 +256,7 @@ class Follower(ExpressionFollower):
             self.bind(node.target, ANYTHING, frame, inner)
             going = self._sorted_out(self._run(node.body, frame, inner), left, broken)
             path = joined([before, *going], certain=False)
-            if path.names == before.names:
+            if unchanged(path.names, before.names):
                 break
         return path
 
