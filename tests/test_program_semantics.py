@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import random
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -32,11 +32,14 @@ class TooMuch(Exception):
     """Python would not end, or not soon."""
 
 
-def elaborated(text: str) -> tuple[list[str], dict[str, Any]]:
-    """Return the errors of a program and the values of its names."""
-    el = Elaborator("program", {})
+def elaborated(
+    text: str, around: Mapping[str, Any] | None = None, sizes: Mapping[str, int] | None = None
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the errors of a program and the values of its names; ``around`` are names outside of it."""
+    el = Elaborator("program", dict(sizes or {}))
     el.is_task = True
-    scope, code, body = Scope({}), Embedded.whole(text), ast.parse(text).body
+    scope = Scope({}) if around is None else Scope({}, Scope(dict(around)))
+    code, body = Embedded.whole(text), ast.parse(text).body
     with budget.limited(len(text)):
         el.run(body, scope, code)
         told = [item for item in el.diagnostics if item.code != "STEP219"]  # that nothing is returned
@@ -402,15 +405,19 @@ class Programs:
         return lines
 
 
-def drawn(seed: int) -> Iterator[str]:
-    """Yield programs that Python can read."""
-    for number in range(600):
-        text = Programs(seed * 10_000 + number).text()
+def readable(texts: Iterable[str]) -> Iterator[str]:
+    """Yield those programs that Python can read."""
+    for text in texts:
         try:
             compile("def program():\n" + "".join(f"    {line}\n" for line in text.splitlines()), "program", "exec")
         except SyntaxError:
             continue
         yield text
+
+
+def drawn(seed: int) -> Iterator[str]:
+    """Yield programs that Python can read."""
+    return readable(Programs(seed * 10_000 + number).text() for number in range(600))
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")

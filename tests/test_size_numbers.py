@@ -7,9 +7,7 @@ with the fix that writes the number, and what is accepted is the same in the tas
 
 from __future__ import annotations
 
-import ast
 import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +19,11 @@ from stepcore.check.sized import at_dims
 from stepcore.conversion.to_python import task_to_python
 from stepcore.conversion.to_task import python_to_task
 from stepcore.findings.diagnostics import Diagnostic, Severity, apply_edits
-from stepcore.fn.decl import FnScope
-from stepcore.frontend import closed
-from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import read_module
-from stepcore.frontend.values import ContextSizes, Scope
+from stepcore.frontend.values import ContextSizes
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.sizes.dim import Dim
-from stepcore.text.span import Embedded
-from test_program_semantics import Programs, executed, plain
+from test_program_semantics import Programs, elaborated, executed, plain, readable
 
 HEAD = """\
 {prelude}inputs:
@@ -346,41 +340,22 @@ class Sized(Programs):
         return "s = M\n" + super().text()
 
 
-def elaborated(text: str, sizes: dict[str, int]) -> tuple[list[str], dict[str, Any]]:
-    """Return the errors of a program, and the values of its names."""
-    el = Elaborator("program", sizes)
-    el.is_task = True
+def with_sizes(text: str, sizes: dict[str, int]) -> tuple[list[str], dict[str, Any]]:
+    """Return the errors of a program that knows sizes, and the values of its names."""
     names: dict[str, Any] = {name: Dim.symbol(name) for name in sizes}
     names |= {f"{name}_value": size for name, size in sizes.items()}
     names["ctx"] = ContextSizes({Dim.symbol(name): size for name, size in sizes.items()})
-    scope, code, body = Scope({}, Scope(names)), Embedded.whole(text), ast.parse(text).body
-    el.run(body, scope, code)
-    told = [item for item in el.diagnostics if item.code != "STEP219"]
-    told += closed.outside(body, code, scope, FnScope(), told, strict=True, whole=el.whole)
-    found = [item.message for item in told if item.severity is Severity.ERROR]
-    if not found and el.undecided is not None:
-        found.append(f"undecided: {el.undecided[1]}")
-    return found, scope.names
-
-
-def drawn(seed: int) -> Iterator[str]:
-    for number in range(300):
-        text = Sized(seed * 10_000 + number).text()
-        try:
-            compile("def program():\n" + "".join(f"    {line}\n" for line in text.splitlines()), "program", "exec")
-        except SyntaxError:
-            continue
-        yield text
+    return elaborated(text, names, sizes)
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize("seed", range(2))
 def test_drawn_programs_with_sizes_have_the_values_that_python_gives(seed: int) -> None:
     accepted = refused = 0
-    for text in drawn(seed):
+    for text in readable(Sized(seed * 10_000 + number).text() for number in range(300)):
         for size in (5, 4):
             sizes = {"M": size, "N": 7, "K": 9}
-            found, values = elaborated(text, sizes)
+            found, values = with_sizes(text, sizes)
             refused += any("is a size, and" in message for message in found)
             if found:
                 continue
