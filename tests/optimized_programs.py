@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from programs import generate, impl_text, task_text
+from programs.deviating import deviating_module
 from programs.generation2 import generation2_task
 from programs.online import online_module
 from programs.running import PATH
@@ -41,7 +42,9 @@ def optimizable_task(seed: int) -> str:
         case 2:
             return generation2_task(seed)
         case _:
-            module = check_text(online_module(rng).text, "rows.py", with_fixes=False).module
+            module = check_text(
+                (deviating_module if seed % 8 == 7 else online_module)(rng).text, "rows.py", with_fixes=False
+            ).module
             assert module is not None
             return python_to_task(module, module.programs[0])
 

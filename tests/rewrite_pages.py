@@ -18,9 +18,13 @@ from stepcore.rewrites import Rewrite, RewriteSubject, applied, subject_of
 from stepcore.timing.hardware import PRESETS, Hardware
 
 PAGE: Final = (Path(__file__).parents[1] / "docs" / "rewrites.md").read_text(encoding="utf-8")
-SECTIONS: Final = re.findall(
-    r"^## (\S+)\n.*?```python before\n(.*?)```.*?```python after\n(.*?)```", PAGE, re.DOTALL | re.M
-)
+_PAIR: Final = r"```python before\n(.*?)```.*?```python after\n(.*?)```"
+PAIRS: Final = [  # of a rewrite's name and a program before and after; some rewrites have two
+    (section.partition("\n")[0], *pair)
+    for section in PAGE.split("\n## ")[1:]
+    for pair in re.findall(_PAIR, section, re.DOTALL)
+]
+SECTIONS: Final = [pair for place, pair in enumerate(PAIRS) if pair[0] not in {name for name, *_ in PAIRS[:place]}]
 CHIPS: Final = [PRESETS[name] for name in ("paper", "validation")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -11,12 +12,13 @@ import torch
 
 from oracle import Stream, dense
 from programs import count, generate, impl_text, task_text
+from programs.deviating import deviating_module
 from programs.folded import folded_module
 from programs.laned import MEETING, busy_task, laned_task
-from programs.online import online_module
+from programs.online import OnlineModule, online_module
 from programs.running import PATH, assert_same_values, run_library, run_oracle
 from programs.tiled import tiled_task
-from rewrite_pages import CHIPS, SECTIONS, oracle_values, same_in_a_task, subject
+from rewrite_pages import CHIPS, PAIRS, SECTIONS, oracle_values, same_in_a_task, subject
 from stepcore.check import check_text
 from stepcore.conversion.to_task import python_to_task
 from stepcore.rewrites import REWRITES, applied
@@ -39,7 +41,7 @@ def test_every_rewrite_has_its_page() -> None:
     assert len({rewrite.summary for rewrite in REWRITES}) == len(REWRITES)
 
 
-@pytest.mark.parametrize(("name", "before", "after"), SECTIONS, ids=[name for name, _, _ in SECTIONS])
+@pytest.mark.parametrize(("name", "before", "after"), PAIRS, ids=[f"{n}{name}" for n, (name, *_) in enumerate(PAIRS)])
 def test_the_page_tells_what_a_rewrite_does(name: str, before: str, after: str) -> None:
     (rewrite,) = [rewrite for rewrite in REWRITES if rewrite.name == name]
     olds = [subject(before, chip=chip) for chip in CHIPS]
@@ -146,11 +148,18 @@ def test_random_folds_compute_the_same_in_parts_and_together() -> None:
     assert in_tasks > 16
 
 
-def test_random_rows_that_are_folded_twice_are_folded_once() -> None:
-    tried = dict.fromkeys(("none", "greatest", "exponentials", "Param", "Bufferize", "RepeatRef", "in a task"), 0)
+@pytest.mark.parametrize(
+    ("made", "readers"),
+    [(online_module, ("greatest",)), (deviating_module, ("mean", "sums", "rows"))],
+    ids=["greatest values", "means"],
+)
+def test_random_rows_that_are_folded_twice_are_folded_once(
+    made: Callable[[Random], OnlineModule], readers: tuple[str, ...]
+) -> None:
+    tried = dict.fromkeys(("none", *readers, "exponentials", "Param", "Bufferize", "RepeatRef", "in a task"), 0)
     refused: dict[str, int] = {}
     for seed in range(count(120)):
-        module = online_module(Random(seed))
+        module = made(Random(seed))
         old = subject(module.text)
         sites = list(OnlineFold().sites(old))
         if module.refused:
@@ -228,6 +237,24 @@ def test_scores_that_are_masked_are_folded_once(masked: int) -> None:
         found.append(values_of(made.dense()[0]))
     assert found[0].isfinite().all()
     torch.testing.assert_close(found[1], found[0], rtol=1e-12, atol=1e-12)
+
+
+def test_deviations_from_a_large_mean_keep_their_digits() -> None:
+    (text,) = [before for name, before, _ in PAIRS if name == "online-fold" and "mean" in before]
+    old = subject(text)
+    (site,) = OnlineFold().sites(old)
+    new = applied(old, site)
+    assert new is not None
+    rows = torch.randn(64, 1024, dtype=torch.float64) + 1000.0
+    rows = rows.to(torch.float32).to(torch.float64)
+    wanted = rows.var(1, correction=0) * 1024
+    session = Session(new.checked.spec, dtype=torch.float32, given=lambda _dtype: {"x": [rows.to(torch.float32)]})
+    made = session.run(new.checked.typed, keep=True).streams[new.checked.typed.returns[0]]
+    assert made is not None
+    found = values_of(made.dense()[0]).reshape(-1).to(torch.float64)
+    torch.testing.assert_close(found, wanted, rtol=3e-5, atol=0)
+    squares = (rows.to(torch.float32) ** 2).sum(1) - rows.to(torch.float32).sum(1) ** 2 / 1024
+    assert (squares.to(torch.float64) / wanted - 1).abs().max() > 1e-3  # what sums of squares would have lost
 
 
 def test_tiles_kept_on_chip_are_loaded_again_as_before() -> None:

@@ -89,6 +89,22 @@ def declared(subject: RewriteSubject, functions: Sequence[NewFunction]) -> Edit 
     return before_program(subject, lines)
 
 
+def number_names(subject: RewriteSubject) -> frozenset[str]:
+    """Return the names that are a number in bodies: ``D_value`` of a size, and what the file binds once to one."""
+    spec = subject.checked.spec
+    names = {f"{size}_value" for size in spec.symbols()}
+    try:
+        tree = ast.parse("" if spec.scope.prelude is None else spec.scope.prelude.source.text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset(names)
+    bound = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int() | float())):
+                names |= {name} if bound.count(name) == 1 else set()
+    return frozenset(names)
+
+
 def replaced(expression: ast.expr, shown: str, new: str) -> str:
     """Return an expression with the expression ``new`` in the place of each part that reads ``shown``."""
     copied = ast.parse(ast.unparse(expression), mode="eval")

@@ -2,9 +2,11 @@
 
 Side condition: an Accum takes the greatest value of each row (or of each row of its tiles), a Map puts that beside the
 elements of the row once more, and an Accum over the same dimensions adds what is in proportion to ``exp(x - top)``
-(:mod:`stepcore.rewrites.rescaled`); all of it in fp32, by functions of one expression. The row comes twice from a Copy,
-or from two loads alike. What else reads the greatest value or the exponentials gets them as before. Rows that hold
--inf alone give zeros, where two passes gave NaN. Comments behind lines that are not needed any more go with these.
+(:mod:`stepcore.rewrites.rescaled`); or the first one adds up the row, a Map may make its mean of that, and the last one
+adds squares of what is left beside it (:mod:`stepcore.rewrites.deviations`). All of it in fp32, by functions of one
+expression. The row comes twice from a Copy, or from two loads alike. What else reads the row, what the first fold
+gives, or what the last one folds, gets them as before. Rows that hold -inf alone give zeros, where two passes for the
+greatest value gave NaN. Comments behind lines that are not needed any more go with these.
 """
 
 from __future__ import annotations
@@ -12,51 +14,49 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from stepcore.check.rewriting import FreshNames
-from stepcore.findings.diagnostics import Edit
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.linear_off_chip_load import LinearOffChipLoad
 from stepcore.records import Record
 from stepcore.rewrites.base import ExplainedRewrite
-from stepcore.rewrites.calls import WrittenCall, with_parameters
-from stepcore.rewrites.functions import WrittenFunction, declared, written_function
-from stepcore.rewrites.rescaled import TwoPasses, picked, rescaled
-from stepcore.rewrites.statements import bound_lines, is_movable, lines_before, read_of
+from stepcore.rewrites.functions import WrittenFunction, number_names, written_function
+from stepcore.rewrites.one_pass import FoundPasses, PassReads, one_pass_edits, shown
+from stepcore.rewrites.passes import TwoPasses
 from stepcore.rewrites.subject import HOW, RewritePlace, RewriteRefusal, RewriteSite, RewriteSubject
 from stepcore.text.span import Span
 from stepcore.types import STuple, components, dtype_of, element_shape
 
 _NO_PASSES: Final = (
-    "no Map in front of it takes the exponential of rows below their greatest value, found by an Accum over the same "
-    "rows, in fp32 and by functions of one expression"
+    "no Map in front of it takes the exponential of rows below their greatest value, or what is left of rows beside "
+    "their mean, found by an Accum over the same rows, in fp32 and by functions of one expression"
 )
 _UNWRITTEN: Final = (
-    "its sums do not follow exp(x - top) in proportion, or the lines of both passes are not written so that one can go"
+    "its sums do not follow exp(x - top) in proportion and are no squares of x - mean, or the lines of both passes are "
+    "not written so that one can go"
 )
 _KEPT: Final = ("fn", "b")  # parameters of the fold for the greatest value that the other one has, too
 
 
 class OnlineFold(ExplainedRewrite):
-    """Fold a greatest value, and sums that follow it, in one pass over the rows."""
+    """Fold a greatest value or a mean, and sums that follow it, in one pass over the rows."""
 
     name: str = "online-fold"
-    summary: str = "a greatest value and the sums that follow it are folded in one pass"
+    summary: str = "a greatest value or a mean, and the sums that follow it, are folded in one pass"
     timed: bool = False
 
     def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
-        """Yield each fold of exponentials below a greatest value that another fold of the same rows finds."""
+        """Yield each fold of what a Map makes of rows and of a value that another fold of these finds."""
         for total in subject.alone("Accum"):
             reads = _reads(subject, total)
             found_any = False
             for at in range(0 if reads is None else len(reads.streams)):
                 found = None if reads is None else _found(subject, total, reads, at)
-                edits = None if found is None else _edits(subject, found)
+                edits = None if found is None else one_pass_edits(subject, found)
                 if found is not None and edits is None:
                     yield RewriteRefusal(self.name, _UNWRITTEN, total.op_span)
                 found_any |= found is not None
                 if found is not None and edits is not None:
                     rows = "rows are read once" if found.is_last else "one pass fewer"
-                    names = [each.name for each in (found.functions.top, found.functions.total)]
+                    names = [each.name for each in (found.functions.first, found.functions.total)]
                     yield RewriteSite(
                         self.name, f"{' and '.join(names)} are one fold, {rows}", tuple(edits), ((HOW, rows),)
                     )
@@ -65,45 +65,13 @@ class OnlineFold(ExplainedRewrite):
                 yield RewriteRefusal(self.name, _NO_PASSES, total.op_span)
 
 
-def _follows_a_map(subject: RewriteSubject, reads: _Reads) -> bool:
+def _follows_a_map(subject: RewriteSubject, reads: PassReads) -> bool:
     """Whether something that is folded was made by a Map of two streams, as exponentials below a value are."""
     made = (_maker(subject, stream, "Map")[0] for stream in reads.streams)
     return any(each is not None and len(each.inputs) > 1 for each in made)
 
 
-class _Reads(Record):
-    """What a node reads, component by component, and where that is written; ``via`` are the Zips between."""
-
-    streams: tuple[int, ...]
-    places: tuple[Span, ...]
-    via: tuple[TypedNode, ...]
-
-
-class _Passes(Record):
-    """Two folds of the same rows. ``between`` makes of the rows, and of ``top``, what ``total`` folds.
-
-    ``copies`` are the Copies of rows, greatest values and exponentials, where there are any; ``loads`` the second load
-    in place of the first one. ``is_last``: nothing else reads the exponentials.
-    """
-
-    functions: TwoPasses
-    top: TypedNode
-    total: TypedNode
-    total_reads: _Reads
-    between: tuple[TypedNode, ...]
-    rows: str
-    row_nodes: tuple[TypedNode, ...]
-    top_copy: TypedNode | None
-    made_copy: TypedNode | None
-    at: int
-
-    @property
-    def is_last(self) -> bool:
-        """Whether nothing else reads the exponentials."""
-        return self.made_copy is None
-
-
-def _reads(subject: RewriteSubject, node: TypedNode) -> _Reads | None:
+def _reads(subject: RewriteSubject, node: TypedNode) -> PassReads | None:
     call = subject.call(node)
     if call is None or len(call.items) != len(node.inputs):
         return None
@@ -124,28 +92,65 @@ def _reads(subject: RewriteSubject, node: TypedNode) -> _Reads | None:
             via += [made, *inner.via]
     if any(isinstance(subject.graph.streams[stream].type.element, STuple) for stream in streams):
         return None
-    return _Reads(tuple(streams), tuple(places), tuple(via))
+    return PassReads(tuple(streams), tuple(places), tuple(via))
 
 
-def _found(subject: RewriteSubject, total: TypedNode, reads: _Reads, at: int) -> _Passes | None:
-    """Return the passes where ``total`` folds, as its component ``at``, what follows a greatest value."""
+def _found(subject: RewriteSubject, total: TypedNode, reads: PassReads, at: int) -> FoundPasses | None:
+    """Return the passes where ``total`` folds, as its component ``at``, what follows a value of the rows."""
     shifted, made_copy = _maker(subject, reads.streams[at], "Map")
     inner = None if shifted is None else _reads(subject, shifted)
     if shifted is None or inner is None or len(inner.streams) != 2:
         return None
     for of, by in ((0, 1), (1, 0)):
         chain, spread = _before(subject, inner.streams[by], ("Repeat", "RepeatRef"))
-        top, top_copy = _maker(subject, spread, "Accum")
-        if top is None or not _folds_alike(top, total, len(chain)):
+        given = _first_fold(subject, spread)
+        if given is None or not _folds_alike(given.first, total, len(chain)):
             continue
-        rows = _rows(subject, top, inner.streams[of])
-        functions = _functions(subject, (top, shifted, total), (of, by, at))
-        if rows is None or functions is None or not _is_fp32(subject, (top, total), inner.streams[of]):
+        rows = _rows(subject, given.first, inner.streams[of])
+        functions = _functions(subject, given, (shifted, total), (of, by, at))
+        if rows is None or functions is None or not _is_fp32(subject, (given.first, total), inner.streams[of]):
             continue
-        text, first, second = rows
-        between = (shifted, *inner.via, *chain, *reads.via, *second)
-        return _Passes(functions, top, total, reads, between, text, first, top_copy, made_copy, at)
+        between = (shifted, *inner.via, *chain, *reads.via, *rows.again, *given.gone)
+        row_nodes, row_copy, text = rows.twice, None, rows.text
+        if rows.copied is not None and _is_shared(subject, rows.copied, (given.first, *between)):
+            row_nodes, row_copy, text = (), rows.copied, rows.first
+        return FoundPasses(
+            functions, given.first, total, reads, between, text, row_nodes, row_copy, given.copied, made_copy, at
+        )
     return None
+
+
+class _FirstFold(Record):
+    """A fold whose value stands beside the rows: ``center`` is the Map that makes that of it, where there is one.
+
+    ``copied`` is the last Copy on the way that others read as well, ``gone`` are the nodes behind that.
+    """
+
+    first: TypedNode
+    center: TypedNode | None
+    copied: TypedNode | None
+    gone: tuple[TypedNode, ...]
+
+
+def _first_fold(subject: RewriteSubject, stream: int) -> _FirstFold | None:
+    """Return the fold that makes a stream, itself or through a Map of its value alone."""
+    first, copied = _maker(subject, stream, "Accum")
+    if first is not None:
+        return _FirstFold(first, None, copied, ())
+    center, copied = _maker(subject, stream, "Map")
+    if center is None or len(center.inputs) != 1:
+        return None
+    first, earlier = _maker(subject, center.inputs[0], "Accum")
+    if first is None:
+        return None
+    return _FirstFold(first, center, copied or earlier, () if copied is not None else (center,))
+
+
+def _is_shared(subject: RewriteSubject, copied: TypedNode, readers: Sequence[TypedNode]) -> bool:
+    """Whether others than ``readers`` read a Copy, or what it gives is returned."""
+    known = {node.index for node in readers}
+    found = (subject.consumers.get(stream) for stream in copied.outputs)
+    return any(each is None or each.index not in known for each in found)
 
 
 def _maker(subject: RewriteSubject, stream: int, name: str) -> tuple[TypedNode | None, TypedNode | None]:
@@ -169,39 +174,46 @@ def _before(subject: RewriteSubject, stream: int, names: Sequence[str]) -> tuple
     return nodes, stream
 
 
-def _folds_alike(top: TypedNode, total: TypedNode, spread: int) -> bool:
-    folded = [getattr(node.op, "b", 0) for node in (top, total)]
-    return folded == [spread, spread] and {*top.params} <= {*_KEPT, "depth"}
+def _folds_alike(first: TypedNode, total: TypedNode, spread: int) -> bool:
+    folded = [getattr(node.op, "b", 0) for node in (first, total)]
+    return folded == [spread, spread] and {*first.params} <= {*_KEPT, "depth"}
 
 
-def _rows(
-    subject: RewriteSubject, top: TypedNode, again: int
-) -> tuple[str, tuple[TypedNode, ...], tuple[TypedNode, ...]] | None:
-    """Return how the rows are written, what gives them twice, and what stands between that and their second reader.
+class _Rows(Record):
+    """Rows that come twice: ``text`` is how they are written, ``first`` how the first fold reads them.
 
-    None where ``top`` folds others than those of the stream ``again``.
+    ``twice`` gives them twice, ``copied`` is the Copy among that, and ``again`` stands in front of the second reader.
     """
-    if len(top.inputs) != 1:
+
+    text: str
+    first: str
+    twice: tuple[TypedNode, ...]
+    copied: TypedNode | None
+    again: tuple[TypedNode, ...]
+
+
+def _rows(subject: RewriteSubject, first: TypedNode, again: int) -> _Rows | None:
+    """Return the rows that a first fold reads; None where those of the stream ``again`` are others."""
+    if len(first.inputs) != 1:
         return None
-    shown, first = _before(subject, top.inputs[0], ("Identity",))
-    held, second = _before(subject, again, ("Identity", "Streamify", "Bufferize"))
-    if not _gives_all(held) or subject.graph.streams[again].type != subject.graph.streams[second].type:
+    passed, one_stream = _before(subject, first.inputs[0], ("Identity",))
+    held, other_stream = _before(subject, again, ("Identity", "Streamify", "Bufferize"))
+    if not _gives_all(held) or subject.graph.streams[again].type != subject.graph.streams[other_stream].type:
         return None
-    makers = [subject.producer(stream) for stream in (first, second)]
-    call = subject.call(top)
-    one, other = makers
+    one, other = (subject.producer(stream) for stream in (one_stream, other_stream))
+    call = subject.call(first)
     if one is None or other is None or call is None or call.argument is None:
         return None
-    place = call.argument
+    place = shown(subject, call.argument)
     if one is other and one.op_name == "Copy" and subject.is_alone(one):
         copied = subject.call(one)
         if copied is None or copied.argument is None:
             return None
-        return _shown(subject, copied.argument), (*shown, one), tuple(held)
+        return _Rows(shown(subject, copied.argument), place, (*passed, one), one, tuple(held))
     is_written = any(each.written for each in subject.checked.spec.parameters)
     if not isinstance(one.op, LinearOffChipLoad) or one.op != other.op or is_written or one.inputs or other.inputs:
         return None
-    return (_shown(subject, place), (other,), tuple(held)) if subject.is_alone(other) else None
+    return _Rows(place, place, (other,), None, tuple(held)) if subject.is_alone(other) else None
 
 
 def _gives_all(held: Sequence[TypedNode]) -> bool:
@@ -213,29 +225,28 @@ def _gives_all(held: Sequence[TypedNode]) -> bool:
     )
 
 
-def _shown(subject: RewriteSubject, place: Span) -> str:
-    return subject.text[place.start : place.end]
-
-
 def _functions(
-    subject: RewriteSubject, nodes: tuple[TypedNode, TypedNode, TypedNode], places: tuple[int, int, int]
+    subject: RewriteSubject, given: _FirstFold, nodes: tuple[TypedNode, TypedNode], places: tuple[int, int, int]
 ) -> TwoPasses | None:
-    written: list[WrittenFunction] = []
-    for node in nodes:
-        call = subject.call(node)
-        given = None if call is None else call.keywords.get("fn")
-        function = None if given is None else written_function(subject, _shown(subject, given))
-        if function is None:
-            return None
-        written.append(function)
-    top, shifted, total = written
-    types = [subject.graph.streams[stream].type.element for stream in (*nodes[0].inputs, *nodes[0].outputs)]
+    written = [_function(subject, node) for node in (given.first, *nodes)]
+    first, shifted, total = written
+    center = None if given.center is None else _function(subject, given.center)
+    if first is None or shifted is None or total is None or (given.center is not None and center is None):
+        return None
+    streams = (*given.first.inputs, *(given.first if given.center is None else given.center).outputs)
+    types = [subject.graph.streams[stream].type.element for stream in streams]
     if any(isinstance(each, STuple) for each in types) or len(types) != 2:
         return None
     shapes = [element_shape(part) for each in types for part in components(each)]
     if len(total.inputs) <= places[2] or len(shifted.inputs) != 2:
         return None
-    return TwoPasses(top, shifted, total, *places, shapes[0], shapes[1])
+    return TwoPasses(first, center, shifted, total, *places, shapes[0], shapes[1], number_names(subject))
+
+
+def _function(subject: RewriteSubject, node: TypedNode) -> WrittenFunction | None:
+    call = subject.call(node)
+    given = None if call is None else call.keywords.get("fn")
+    return None if given is None else written_function(subject, shown(subject, given))
 
 
 def _is_fp32(subject: RewriteSubject, folds: Sequence[TypedNode], rows: int) -> bool:
@@ -243,122 +254,3 @@ def _is_fp32(subject: RewriteSubject, folds: Sequence[TypedNode], rows: int) -> 
     streams = [rows, *(stream for fold in folds for stream in fold.outputs)]
     parts = [part for stream in streams for part in components(subject.graph.streams[stream].type.element)]
     return {dtype_of(part) for part in parts} == {"fp32"}
-
-
-# Edits ------------------------------------------------------------------------------------------------------------
-
-
-def _edits(subject: RewriteSubject, found: _Passes) -> list[Edit] | None:
-    """Return the edits that put one fold in place of both; None where they cannot be made."""
-    calls = [subject.call(node) for node in (found.top, found.total)]
-    top, total = calls
-    names = FreshNames(subject.text)
-    fold = rescaled(found.functions, names.one(f"{found.functions.top.name}_{found.functions.total.name}"))
-    if top is None or total is None or fold is None or top.argument is None:
-        return None
-    rows = found.rows if found.is_last else _shown(subject, top.argument)
-    items = [_shown(subject, place) for place in found.total_reads.places]
-    items[found.at] = rows
-    given = f"({', '.join(items)})" if len(items) > 1 else items[0]
-    head = with_parameters(subject.text, total, {"fn": fold.name})
-    folded = f"{head}.apply({given})"
-    is_alone = found.is_last and found.top_copy is None  # nobody else needs the greatest value
-    if "\n" in folded or not (is_alone or len(items) == 1) or not is_movable(subject, rows):
-        return None
-    rest = picked(fold, names.one(f"{found.functions.total.name}_of_both"), range(1, len(fold.output)))
-    functions = [fold, rest]
-    module, edits = subject.module, list[Edit]()
-    source, replaced = folded, [total.whole]
-    if not is_alone:
-        functions.append(picked(fold, names.one(f"{found.functions.top.name}_of_both"), range(1)))
-        one, source = names.make("folded", 2)
-        line = lines_before(subject, top.whole, [f"{one}, {source} = {module}Copy().apply({folded})"])
-        if line is None:
-            return None
-        edits += [line, Edit(top.whole, f"{module}Map(fn={functions[-1].name}).apply({one})")]
-        replaced.append(top.whole)
-    edits.append(Edit(total.whole, f"{module}Map(fn={rest.name}).apply({source})"))
-    declaration = declared(subject, functions)
-    gone = _gone(subject, found, replaced, keeps_top=not is_alone)
-    return None if declaration is None or gone is None else [declaration, *edits, *gone]
-
-
-def _gone(subject: RewriteSubject, found: _Passes, replaced: Sequence[Span], *, keeps_top: bool) -> list[Edit] | None:
-    """Return the edits that drop what nobody reads any more."""
-    if not found.is_last and found.made_copy is not None:
-        dropped = [*found.total_reads.via]
-        taken = _without(subject, found.made_copy, found.total_reads.streams[found.at])
-        edits = _dropped(subject, dropped, replaced, [found.total])
-        return None if taken is None or edits is None else [*taken, *edits]
-    nodes = [*found.between, *found.row_nodes]
-    readers = [found.total, found.top]
-    taken = []
-    if not keeps_top:
-        nodes.append(found.top)
-    elif found.top_copy is not None:
-        branch = next((stream for stream in found.top_copy.outputs if _is_read_by(subject, stream, nodes)), None)
-        without = None if branch is None else _without(subject, found.top_copy, branch)
-        if without is None:
-            return None
-        taken = without
-    edits = _dropped(subject, nodes, replaced, readers)
-    return None if edits is None else [*taken, *edits]
-
-
-def _is_read_by(subject: RewriteSubject, stream: int, nodes: Sequence[TypedNode]) -> bool:
-    return any(stream in node.inputs for node in nodes)
-
-
-def _dropped(
-    subject: RewriteSubject, nodes: Sequence[TypedNode], replaced: Sequence[Span], readers: Sequence[TypedNode]
-) -> list[Edit] | None:
-    """Return the edits that drop nodes, which stand in lines of their own or in what is dropped or replaced.
-
-    None where anything but these and ``readers`` reads what one of them makes.
-    """
-    inside = {node.index for node in (*nodes, *readers)}
-    made = {stream for node in nodes for stream in node.outputs}
-    outside = (node for node in subject.graph.nodes if node.index not in inside)
-    if made & {*subject.graph.returns} or any(made & {*node.inputs} for node in outside):
-        return None
-    calls = [subject.call(node) for node in nodes]
-    known = [call for call in calls if call is not None]
-    spans = [*replaced, *(call.whole for call in known)]
-    edits: dict[Span, Edit] = {}
-    for call in known:
-        if any(span != call.whole and span.start <= call.whole.start and call.whole.end <= span.end for span in spans):
-            continue
-        lines = bound_lines(subject, call.whole)
-        if lines is None or any(read_of(subject, name) is None for name in lines.names):
-            return None
-        edits[lines.lines] = Edit(lines.lines, "")
-    return None if len(known) < len(nodes) else list(edits.values())
-
-
-def _without(subject: RewriteSubject, copied: TypedNode, stream: int) -> list[Edit] | None:
-    """Return the edits that take one of its streams from a Copy, or the Copy away where one is left."""
-    call = subject.call(copied)
-    lines = None if call is None else bound_lines(subject, call.whole)
-    if call is None or lines is None or call.argument is None or len(lines.names) != len(copied.outputs):
-        return None
-    names = list(lines.names)
-    names.pop(copied.outputs.index(stream))
-    if len(names) > 1:
-        return _fewer(call, lines.targets, names)
-    given = _shown(subject, call.argument)
-    if not given.isidentifier():
-        around = (
-            Edit(Span(call.whole.start, call.argument.start), ""),
-            Edit(Span(call.argument.end, call.whole.end), ""),
-        )
-        return [Edit(lines.targets, names[0]), *around]
-    place = read_of(subject, names[0])
-    if place is None or not is_movable(subject, given):
-        return None
-    return [Edit(lines.lines, ""), Edit(place, given)]
-
-
-def _fewer(call: WrittenCall, targets: Span, names: Sequence[str]) -> list[Edit] | None:
-    """Return the edits that write a Copy with one stream less."""
-    count = call.keywords.get("n")
-    return None if count is None else [Edit(targets, ", ".join(names)), Edit(count, str(len(names)))]

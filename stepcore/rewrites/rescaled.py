@@ -8,49 +8,46 @@ Gimelshein 2018, "Online normalizer calculation for softmax"). No exponent is ab
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from itertools import count
 from typing import Final
 
-from stepcore.records import Record
 from stepcore.rewrites.functions import NewFunction, WrittenFunction, replaced
+from stepcore.rewrites.passes import (
+    ELEMENT,
+    FIRST,
+    LONGEST,
+    MADE,
+    WEIGHT,
+    OnePass,
+    PassNames,
+    TwoPasses,
+    added,
+    names_in,
+    new_locals,
+    parsed,
+    parts_of,
+    picked,
+    put,
+    read,
+)
 from stepcore.sizes.dim import Dim
-from stepcore.types import Shape
 
 _EXPONENTIALS: Final = ("exp", "exp2")
 _GREATEST: Final = ("amax", "max")
 _INNERMOST: Final = ("1", "-1")
-_LONGEST: Final = 2000  # characters of an expression
-_X, _TOP, _MADE, _WEIGHT = "element__", "top__", "made__", "weight__"  # what stands for reads while they are compared
+_LOCALS: Final = ("top", "shift", "decay", "weight")
 
 
-class TwoPasses(Record):
-    """The functions of a fold for the greatest value, of the Map that uses it, and of the fold of what that makes.
+def rescaled(passes: TwoPasses, names: PassNames) -> OnePass | None:
+    """Return the functions that fold both in one pass; None where sums cannot be scaled again.
 
-    The Map reads the elements at ``of`` and the greatest value at ``by``; the last fold reads its result at ``at``.
-    ``element`` and ``greatest`` are the shapes of one element and of the greatest value, outermost size first.
-    """
-
-    top: WrittenFunction
-    shifted: WrittenFunction
-    total: WrittenFunction
-    of: int
-    by: int
-    at: int
-    element: Shape
-    greatest: Shape
-
-
-def rescaled(passes: TwoPasses, name: str) -> NewFunction | None:
-    """Return the function ``name`` that folds both in one pass; None where sums cannot be scaled again.
-
-    It reads what the last fold read, elements in place of what the Map made of them, and gives the greatest value
+    The fold reads what the last fold read, elements in place of what the Map made of them, and gives the greatest value
     and then what the last fold gave.
     """
-    top, total = passes.top, passes.total
+    top, total = passes.first, passes.total
     greatest, shifted = _greatest(top), _shifted(passes)
-    outputs, inits = _parts(total.output), [_parts(each.init or "[]") for each in (top, total)]
-    if greatest is None or shifted is None or len(total.arguments) != 2 or not inits[0] or not inits[1]:
+    outputs, inits = parts_of(total.output), [parts_of(each.init or "[]") for each in (top, total)]
+    is_told = greatest is not None and shifted is not None and len(total.arguments) == 2 and all(inits)
+    if not is_told or greatest is None or shifted is None or passes.center is not None:
         return None
     weight, made = shifted
     shift = _difference(weight)
@@ -60,29 +57,25 @@ def rescaled(passes: TwoPasses, name: str) -> NewFunction | None:
     sums = _sums(passes, made)
     if sums is None or len(sums) != len(outputs):
         return None
-    taken = {name for text in (greatest, weight, made, *(each for _, each in sums)) for name in _names(_parsed(text))}
-    best, shift_by, decay, weigh = _locals(taken | {state, argument})
-    names = {_X: f"{argument}[{passes.at}]", _TOP: shift_by, _WEIGHT: weigh}
+    taken = {name for text in (greatest, weight, made, *(each for _, each in sums)) for name in names_in(parsed(text))}
+    best, shift_by, decay, weigh = new_locals(_LOCALS, taken | {state, argument})
+    meant = {ELEMENT: f"{argument}[{passes.at}]", FIRST: shift_by, WEIGHT: weigh}
     items = [best]
     for number, (follows, each) in enumerate(sums, start=1):
-        kept = f"{state}[{number}]"
-        items.append(f"{kept} * {decay} + {_put(each, names)}" if follows else f"{kept} + {_put(each, names)}")
+        kept = f"{state}[{number}] * {decay}" if follows else f"{state}[{number}]"
+        items.append(put(f"{kept} + {MADE}", {MADE: put(each, meant)}))
     lines = (
-        f"{best} = torch.maximum({state}[0], {_put(greatest, names)})",
+        f"{best} = torch.maximum({state}[0], {put(greatest, meant)})",
         f"{shift_by} = torch.where({best} > -torch.inf, {best}, 0.0)",
-        f"{decay} = {_put(replaced(_parsed(weight), shift, f'{state}[0]'), names)}",
-        f"{weigh} = {_put(weight, names)}",
+        f"{decay} = {put(replaced(parsed(weight), shift, f'{state}[0]'), meant)}",
+        f"{weigh} = {put(weight, meant)}",
         f"return [{', '.join(items)}]",
     )
     inputs = (*total.inputs[: passes.at], top.inputs[0], *total.inputs[passes.at + 1 :])
     init = f"[{', '.join((*inits[0], *inits[1]))}]"
-    return NewFunction(name, (state, argument), inputs, (top.output, *outputs), lines, init)
-
-
-def picked(fold: NewFunction, name: str, places: range) -> NewFunction:
-    """Return the function ``name`` that gives those results of a fold of several."""
-    given, items = tuple(fold.output), ", ".join(f"input[{number}]" for number in places)
-    return NewFunction(name, ("input",), given, given[places.start : places.stop], (f"return [{items}]",))
+    fold = NewFunction(names.fold, (state, argument), inputs, (top.output, *outputs), lines, init)
+    rest = picked(fold, names.rest, range(1, len(fold.output)))
+    return OnePass(fold, picked(fold, names.first, range(1)), rest)
 
 
 def _greatest(top: WrittenFunction) -> str | None:
@@ -96,25 +89,25 @@ def _greatest(top: WrittenFunction) -> str | None:
         return None
     state, argument = top.arguments
     for one, other in ((left, right), (right, left)):
-        if ast.unparse(one) == f"{state}[0]" and state not in _names(other):
-            return _read(other, argument, {0: _X})
+        if ast.unparse(one) == f"{state}[0]" and state not in names_in(other):
+            return read(other, argument, {0: ELEMENT})
     return None
 
 
 def _shifted(passes: TwoPasses) -> tuple[str, str] | None:
     """Return the exponential in which a Map reads the greatest value, and what it makes of that; None without one."""
     expression = passes.shifted.returned
-    if expression is None or len(ast.unparse(expression)) > _LONGEST or len(passes.shifted.arguments) != 1:
+    if expression is None or len(ast.unparse(expression)) > LONGEST or len(passes.shifted.arguments) != 1:
         return None
-    text = _read(expression, passes.shifted.arguments[0], {passes.of: _X, passes.by: _TOP})
+    text = read(expression, passes.shifted.arguments[0], {passes.of: ELEMENT, passes.by: FIRST})
     if text is None:
         return None
-    found = {ast.unparse(node) for node in ast.walk(_parsed(text)) if _exponent(node) is not None and _reads_top(node)}
+    found = {ast.unparse(node) for node in ast.walk(parsed(text)) if _exponent(node) is not None and _reads_top(node)}
     if len(found) != 1:
         return None
     (weight,) = found
-    made = replaced(_parsed(text), weight, _WEIGHT)
-    return None if _TOP in _names(_parsed(made)) else (weight, made)
+    made = replaced(parsed(text), weight, WEIGHT)
+    return None if FIRST in names_in(parsed(made)) else (weight, made)
 
 
 def _exponent(node: ast.AST) -> ast.expr | None:
@@ -128,7 +121,7 @@ def _exponent(node: ast.AST) -> ast.expr | None:
 
 def _difference(weight: str) -> str | None:
     """Return what the greatest value is taken from in an exponential, in which no more than a factor stands beside."""
-    match _exponent(_parsed(weight)):
+    match _exponent(parsed(weight)):
         case ast.BinOp(left=ast.BinOp() as inner, op=ast.Mult() | ast.Div(), right=ast.Constant(value=number)):
             pass
         case ast.BinOp(left=ast.Constant(value=number), op=ast.Mult(), right=ast.BinOp() as inner):
@@ -138,7 +131,7 @@ def _difference(weight: str) -> str | None:
         case _:
             return None
     match inner:
-        case ast.BinOp(left=left, op=ast.Sub(), right=ast.Name(id=name)) if name == _TOP and not _reads_top(left):
+        case ast.BinOp(left=left, op=ast.Sub(), right=ast.Name(id=name)) if name == FIRST and not _reads_top(left):
             is_positive = isinstance(number, int | float) and number > 0  # else exponents could be above zero
             return ast.unparse(left) if is_positive else None
     return None
@@ -146,7 +139,7 @@ def _difference(weight: str) -> str | None:
 
 def _bounds(greatest: str, shift: str) -> bool:
     """Whether nothing of ``shift`` is above ``greatest``: that is it, or the greatest of its values."""
-    expression: ast.expr = _parsed(greatest)
+    expression: ast.expr = parsed(greatest)
     match expression:
         case ast.Attribute(value=inner, attr="values"):
             expression = inner
@@ -165,27 +158,13 @@ def _sums(passes: TwoPasses, made: str) -> list[tuple[bool, str]] | None:
 
     None where a part is no sum, or does not follow in proportion; and where none follows.
     """
-    match passes.total.body:
-        case [ast.Return(value=ast.List(elts=parts))]:
-            pass
-        case _:
-            return None
-    state, argument = passes.total.arguments
+    argument, parts = passes.total.arguments[1], added(passes.total)
     found: list[tuple[bool, str]] = []
-    for number, part in enumerate(parts):
-        match part:
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                pass
-            case _:
-                return None
-        own = f"{state}[{number}]"
-        added = [other for one, other in ((left, right), (right, left)) if ast.unparse(one) == own]
-        if not added or state in _names(added[0]):
-            return None
-        text = replaced(added[0], f"{argument}[{passes.at}]", _MADE)
-        follows = _MADE in _names(_parsed(text))
-        text = replaced(_parsed(text), _MADE, made)
-        if len(text) > _LONGEST or (follows and not _is_linear(_parsed(text), passes)):
+    for part in parts or ():
+        text = replaced(part, f"{argument}[{passes.at}]", MADE)
+        follows = MADE in names_in(parsed(text))
+        text = replaced(parsed(text), MADE, made)
+        if len(text) > LONGEST or (follows and not _is_linear(parsed(text), passes)):
             return None
         found.append((follows, text))
     return found if any(follows for follows, _ in found) else None
@@ -197,7 +176,7 @@ def _is_linear(expression: ast.expr, passes: TwoPasses) -> bool:
     def linear(part: ast.expr) -> bool:
         match part:
             case ast.Name(id=name):
-                return name == _WEIGHT
+                return name == WEIGHT
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return linear(operand)
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
@@ -220,56 +199,14 @@ def _is_linear(expression: ast.expr, passes: TwoPasses) -> bool:
         keeps = any(each.arg == "keepdim" and ast.unparse(each.value) == "True" for each in named)
         return is_one or (has_rows and keeps and len(along) == 1 and along[0] in _INNERMOST)
 
-    is_one = not passes.greatest
-    has_rows = len(passes.element) == 2 and passes.greatest == (passes.element[0], Dim.of(1))
-    return (is_one or has_rows or passes.greatest == passes.element) and linear(expression)
+    is_one = not passes.given
+    has_rows = len(passes.element) == 2 and passes.given == (passes.element[0], Dim.of(1))
+    return (is_one or has_rows or passes.given == passes.element) and linear(expression)
 
 
 def _is_free(expression: ast.expr) -> bool:
-    return not _names(expression) & {_WEIGHT, _MADE, _TOP}
+    return not names_in(expression) & {WEIGHT, MADE, FIRST}
 
 
 def _reads_top(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == _TOP for part in ast.walk(node))
-
-
-def _read(expression: ast.expr, argument: str, places: dict[int, str]) -> str | None:
-    """Return an expression with names for what it reads of an argument; None where it reads anything else of it."""
-    text = ast.unparse(expression)
-    for number, name in places.items():
-        text = replaced(_parsed(text), f"{argument}[{number}]", name)
-    return None if argument in _names(_parsed(text)) else text
-
-
-def _put(text: str, names: dict[str, str]) -> str:
-    for shown, new in names.items():
-        text = replaced(_parsed(text), shown, new)
-    return text
-
-
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
-
-
-def _names(expression: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
-
-
-def _locals(taken: set[str]) -> Iterator[str]:
-    """Yield names for the values of the body, other ones where the expressions read those."""
-    for name in ("top", "shift", "decay", "weight"):
-        yield next(each for each in (f"{name}{'_' * more}" for more in count()) if each not in taken)
-
-
-def _parts(text: str) -> list[str]:
-    """Return how the parts of a written tuple or list are written; the whole where it is none."""
-    try:
-        value = ast.parse(text, mode="eval").body
-    except SyntaxError:
-        return []
-    match value:
-        case ast.Call(func=func, args=[inner]) if ast.unparse(func).split(".")[-1] == "STuple":
-            value = inner
-    if not isinstance(value, ast.List | ast.Tuple):
-        return [text]
-    return [ast.get_source_segment(text, item) or ast.unparse(item) for item in value.elts]
+    return any(isinstance(part, ast.Name) and part.id == FIRST for part in ast.walk(node))

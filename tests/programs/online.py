@@ -34,6 +34,12 @@ def total(state, row):
 """
 
 
+_REPEATS = {
+    1: "step.Repeat(n=K).apply({})",
+    2: "step.Repeat(n=K).apply(step.Repeat(n=M).apply({}))",
+}
+
+
 @dataclass(frozen=True)
 class OnlineModule:
     """A file, what is wrong with its two folds (nothing where they can be one), and what is read of them besides."""
@@ -45,10 +51,14 @@ class OnlineModule:
 
 def online_module(rng: Random) -> OnlineModule:
     """Return a file with two folds of the same rows."""
-    return _Maker(rng).module()
+    return RowsTwice(rng).module()
 
 
-class _Maker:
+class RowsTwice:
+    """Draws a file: what kinds of elements, where the rows come from, what else is read, what is wrong with it."""
+
+    first = "greatest"
+
     def __init__(self, rng: Random) -> None:
         self.rng = rng
         self.refused = rng.choice(("", "", "", "function", "shape")) if rng.randrange(2) else ""
@@ -128,8 +138,8 @@ class _Maker:
     def _program(self, x: str, top: str, outs: list[str], given: list[str]) -> str:
         rng, b = self.rng, self.b
         rows, again, spread = self._rows()
-        folded = f"step.Accum(fn=greatest, b={b}).apply({rows})"
-        if self.reader == "greatest":
+        folded = self._centered(f"step.Accum(fn={self.first}, b={b}).apply({rows})")
+        if self.reader == self.first:
             folded = self._bind("m0, m1", f"step.Copy().apply({self._named('m', folded)})")
         else:
             folded = self._named("m", folded)
@@ -146,11 +156,12 @@ class _Maker:
             argument = self._named("p", f"step.Zip().apply({argument})")
         folds = 3 - b if self.refused == "shape" else b
         total = self._named("s", f"step.Accum(fn=total, b={folds}).apply({argument})")
-        results = [total, *({"greatest": ["m1"], "exponentials": ["e1"]}.get(self.reader, []))]
+        read = {self.first: ["m1"], "exponentials": ["e1"], "rows": ["x3"], "sums": ["s1"]}
+        results = [total, *read.get(self.reader, [])]
         shape = ("K", "M", "N")
         kinds = [(f"({', '.join(outs)})" if outs[1:] else outs[0], shape[folds:])]
         if self.reader != "none":
-            kinds.append((top, shape[b:]) if self.reader == "greatest" else (x, shape))
+            kinds.append((top, shape[b:]) if self.reader in (self.first, "sums") else (x, shape))
         types = [f"Annotated[step.Stream, {kind}, ({', '.join(sizes)},)]" for kind, sizes in kinds]
         result = types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
         streams = [] if self.from_memory else [f"x: Annotated[step.Stream, {x}, (K, M, N)]"]
@@ -167,15 +178,22 @@ class _Maker:
     def _rows(self) -> tuple[str, str, str]:
         """Return the rows for the first fold, those for the second one, and how its result is repeated for these."""
         rng, b = self.rng, self.b
-        repeat = "step.Repeat(n=K).apply({})" if b == 1 else "step.Repeat(n=K).apply(step.Repeat(n=M).apply({}))"
+        repeat = _REPEATS[b]
         if self.from_memory:
             load = "step.LinearOffChipLoad(tensor=x, tile=[2, 3], shape=[K, M, N], stride=[1, K, K * M]).apply()"
             return self._named("x0", load), self._named("x1", load), repeat
-        if b == 1 and rng.randrange(3) == 0:
+        if b == 1 and self.reader != "rows" and rng.randrange(3) == 0:
             self._bind("x0, x1, x2", "step.Copy(n=3, depth=16).apply(x)")
             return "x0", self._stashed("x1"), "step.RepeatRef().apply(({}, x2))"
-        self._bind("x0, x1", "step.Copy(depth=16).apply(x)")
+        if self.reader == "rows":
+            self._bind("x0, x1, x3", "step.Copy(n=3, depth=16).apply(x)")
+        else:
+            self._bind("x0, x1", "step.Copy(depth=16).apply(x)")
         return "x0", self._stashed("x1"), repeat
+
+    def _centered(self, folded: str) -> str:
+        """Return what stands beside the rows."""
+        return folded
 
     def _stashed(self, rows: str) -> str:
         if self.rng.randrange(3) or self.kind != "numbers":
