@@ -14,7 +14,7 @@ from programs.filled import FRAMES as FILLED
 from programs.filled import TRAPS as MIXED
 from programs.filled import filled_module
 from programs.running import assert_same_values
-from programs.shared import FRAMES, TRAPS, shared_module
+from programs.shared import ENDS, FRAMES, TRAPS, shared_module
 from rewrite_pages import oracle_values, same_in_a_task, subject
 from stepcore.rewrites import RewriteSite, RewriteSubject, applied
 from stepcore.rewrites.base import ExplainedRewrite
@@ -51,7 +51,7 @@ def operators(found: RewriteSubject) -> list[str]:
 
 
 def test_random_branches_compute_the_same_in_one_unit() -> None:
-    tried = dict.fromkeys((*FRAMES, *TRAPS), 0)
+    tried = dict.fromkeys((*FRAMES, *TRAPS, *ENDS), 0)
     in_tasks = 0
     for seed in range(count(90)):
         module = shared_module(Random(seed))
@@ -59,6 +59,7 @@ def test_random_branches_compute_the_same_in_one_unit() -> None:
         new = rewritten_once(ShareRegion(), module.text, module.refused, 4)
         if new is None:
             continue
+        tried[module.end] += 1
         assert operators(new).count("Map") < operators(subject(module.text)).count("Map")
         if seed % 5 == 0:
             in_tasks += same_in_a_task(ShareRegion(), module.text, oracle_values(module.text))
@@ -68,7 +69,7 @@ def test_random_branches_compute_the_same_in_one_unit() -> None:
 
 def test_random_tiles_that_are_filled_up_compute_the_same_as_dynamic_ones_and_back() -> None:
     tried = dict.fromkeys((*FILLED, *MIXED, "back", "inside"), 0)
-    in_tasks = 0
+    in_tasks = opened = 0
     for seed in range(count(56)):
         module = filled_module(Random(seed))
         tried[module.refused or module.frame] += 1
@@ -76,6 +77,8 @@ def test_random_tiles_that_are_filled_up_compute_the_same_as_dynamic_ones_and_ba
         if new is None:
             continue
         assert "Reshape" not in operators(new)
+        if seed % 6 == 1:
+            opened += same_in_a_task(DynamicTiles(), module.text, oracle_values(module.text), changed=14)
         assert not list(PaddedTiles().sites(new)), "seven rows are fewer than a tile has"
         longer = new.text.replace("{M: 7}", "{M: 19}")
         text = _inline(longer) if seed % 2 else longer
@@ -87,7 +90,7 @@ def test_random_tiles_that_are_filled_up_compute_the_same_as_dynamic_ones_and_ba
             tried["inside" if text != longer else "back"] += 1
         in_tasks += same_in_a_task(PaddedTiles(), longer, wanted) if seed % 6 == 0 else 0
     assert min(tried.values()) > 2, tried
-    assert in_tasks > 2
+    assert min(in_tasks, opened) > 2
 
 
 def _inline(text: str) -> str:

@@ -46,8 +46,6 @@ class DynamicTiles(ExplainedRewrite):
             yield RewriteRefusal(self.name, site, head) if isinstance(site, str) else site
 
     def _of(self, subject: RewriteSubject, filled: list[_Filled]) -> RewriteSite | str:
-        if subject.result.task is not None:
-            return "Stepsmith opens types of functions in Python files only; `stepsmith convert` makes one of a task"
         first = filled[0]
         edits = _edits(subject, first)
         functions = {name: places for each in filled for name, places in each.work.functions.items()}

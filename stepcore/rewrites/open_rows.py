@@ -1,17 +1,23 @@
-"""The types of functions with any number of rows in place of a fixed one, where a Python file writes them."""
+"""The types of functions with any number of rows in place of a fixed one, where a Python file or a task writes them."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from stepcore.check.rewriting import FreshNames, inner_span
 from stepcore.findings.diagnostics import Edit
 from stepcore.records import Record
 from stepcore.rewrites.statements import function_keyword, functions_of, times_read
 from stepcore.rewrites.subject import RewriteSubject
+from stepcore.sizes.dim import ANY
 from stepcore.text.span import Embedded, Span
+from stepcore.types import Buffer, Element, STuple, Tile
+
+_ROWS: Final = re.compile(r"\bTile\(\s*\w+\s*,\s*\[\s*([^,\[\]]+?)\s*,")  # of a tile as a task writes it
 
 
 class _Place(Record):
@@ -34,6 +40,8 @@ def with_open_rows(
     ``functions`` tells by name which inputs have rows; all that a function gives has some. A type with a name that
     other functions read, too, stays, and is written out where it has to be open.
     """
+    if subject.result.task is not None:
+        return _of_task(subject, functions, names.one("_ROWS"))
     code, tree = subject.code, subject.tree
     if code is None or tree is None:
         return "the file cannot be read"
@@ -85,6 +93,43 @@ def _opened(
         line = f'{name} = {subject.module}any_size("{name}")  # as many as there are{code.newline}'
         edits.append(Edit(Span(start, start), line))
     return edits
+
+
+def _of_task(subject: RewriteSubject, functions: Mapping[str, Sequence[bool]], name: str) -> list[Edit] | str:
+    """Return the edits under ``fns`` of a task, whose types stand as text of their own for each function."""
+    declared = {each.func_name: each for each in subject.checked.spec.fns}
+    edits: list[Edit] = []
+    for function, has_rows in functions.items():
+        fn = declared.get(function)
+        if fn is None:
+            return f"the types of {function} are not written under fns"
+        for kind, span, wanted in ((fn.input, fn.input_span, has_rows), (fn.output, fn.output_span, None)):
+            parts = kind.items if isinstance(kind, STuple) else (kind,)
+            places = [*_ROWS.finditer(subject.text, span.start, span.end)]
+            if len(places) != sum(map(_tiles, parts)) or any(_tiles(part) > 1 for part in parts):
+                return f"how many rows the tiles of {function} have is not written as a list of two sizes"
+            found = iter(places)
+            for number, part in enumerate(parts):
+                place = next(found) if _tiles(part) else None
+                if wanted is not None and not wanted[number]:
+                    continue
+                if place is None or not isinstance(part, Tile):
+                    return f"what {function} takes or gives is no tile"
+                if not place[1].startswith(ANY):
+                    edits.append(Edit(Span(*place.span(1)), name))
+    return edits
+
+
+def _tiles(element: Element) -> int:
+    """Return how many types of tiles are written in one type."""
+    match element:
+        case Tile():
+            return 1
+        case Buffer(element=Tile()):
+            return 1
+        case STuple(items=items):
+            return sum(map(_tiles, items))
+    return 0
 
 
 def _bound(tree: ast.Module) -> Iterator[tuple[str, tuple[ast.expr, ast.stmt]]]:

@@ -43,15 +43,17 @@ _WORKS = (
     ("input[0] @ input[1] - input[2]", "torch.relu(input[0] * input[2]) + input[1]"),
 )
 FRAMES = ("list", "helper", "loop", "apart")
+ENDS = ("Reassemble", "EagerMerge")
 TRAPS = ("other function", "arrival", "lanes", "no map", "chosen")
 
 
 class SharedModule(Record):
-    """A file, how its branches are written, and why they cannot share a unit; empty where they can."""
+    """A file, how its branches are written and joined, and why they cannot share a unit; empty where they can."""
 
     text: str
     frame: str
     refused: str
+    end: str
 
 
 def shared_module(rng: Random) -> SharedModule:
@@ -60,6 +62,7 @@ def shared_module(rng: Random) -> SharedModule:
     frame = {"other function": "apart", "no map": "apart", "chosen": "list"}.get(trap, rng.choice(FRAMES))
     inner = rng.choice((None, 3))
     depth = rng.choice(("", "", ", depth=4"))
+    end = "Reassemble" if trap in ("arrival", "lanes") else rng.choice(ENDS)
     kinds = "T" if count == 1 else f"({', '.join('T' * count)})"
     lines = [_HEAD.format(given=kinds, work=rng.choice(_WORKS[count - 1]))]
     copies = "twisted(part)" if count > 1 else "part"
@@ -79,16 +82,24 @@ def shared_module(rng: Random) -> SharedModule:
     data = "" if is_dealt else ', "route": "binary"'
     lines += [f'@step.program(data={{"x": "torch.randn"{data}}})\n']
     lines += [f"def routed(x: Annotated[step.Stream, T, {shape}]{route}) -> Annotated[step.Stream, T, (5,)]:\n"]
-    if is_dealt:
+    if end == "EagerMerge":
+        lines += [f"    parts = step.Partition(N={branches}).apply((x, route))\n"]
+    elif is_dealt:
         lines += [f"    parts, s1 = step.Parallelize(N={branches}).apply(x)\n"]
     else:
         lines += ["    s0, s1 = step.Copy(depth=5).apply(route)\n"]
         lines += [f"    parts = step.Partition(N={branches}).apply((x, s0))\n"]
     lines += _branches(frame, unit, count, branches, trap)
+    if end == "EagerMerge":
+        rank = 2 if inner else 1
+        lines += ["    data, whose = step.EagerMerge().apply(ys)  # as they come\n"]
+        lines += [f"    return step.Accum(fn=add, b={rank}).apply(step.Promote(b={rank}).apply(data))\n"]
+        text = "".join(lines).replace("step.Stream, T, (5,)]:", 'step.Stream, T, (step.dyn("L"),)]:')
+        return SharedModule(text, frame, trap, end)
     order = 'order="arrival"' if trap == "arrival" else ""
     joined = f"step.Reassemble({order}).apply((ys, s1))  # in the order of rows"
     lines += [f"    ys = {joined}\n", f"    return step.Accum(fn=add, b={2 if inner else 1}).apply(ys)\n"]
-    return SharedModule("".join(lines), frame, trap)
+    return SharedModule("".join(lines), frame, trap, end)
 
 
 def _branches(frame: str, unit: str, count: int, branches: int, trap: str) -> list[str]:
