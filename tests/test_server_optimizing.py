@@ -19,6 +19,7 @@ from lsp_client import PUSH, Client
 from optimize_replay import SLOW, replay
 from processes import PATIENCE, alive, children, eventually
 from server_texts import GOOD, HEAD, OVERUSED
+from stepcore.rewrites import REWRITES
 
 ROOT = Path(__file__).parents[1]
 OFF = {"simulation": {"run": "off"}}
@@ -188,6 +189,61 @@ def test_what_cannot_be_optimized_says_why(
     started = command(client, "optimize", uri=uri, **options)
     assert started["id"] == 0
     assert why in started["message"]
+
+
+MOE = (ROOT / "examples" / "moe_static_tiles.py").read_text(encoding="utf-8")
+
+
+def explain(client: Client, uri: str, program: str = "moe", **options: Any) -> dict[str, Any]:
+    return command(client, "explainRewrites", uri=uri, program=program, **options)
+
+
+def test_the_editor_is_told_why_rewrites_do_not_apply_and_where(client: Client, folder: Path) -> None:
+    text = MOE.replace("\n", "\r\n", 5)  # what editors count as lines, whatever ends them
+    uri = opened(client, folder, "moe.py", text)
+    told = explain(client, uri)
+    assert (told["message"], told["before"]) == ("", text)
+    assert {each["rewrite"] for each in told["reasons"]} == {rewrite.name for rewrite in REWRITES}
+    assert any(each["applies"] for each in told["reasons"])
+    (share,) = [each for each in told["reasons"] if each["rewrite"] == "share-region"]
+    assert (share["applies"], share["sentence"]) == (False, "its branches end in Partition, not in a Map")
+    start, stop = share["range"]["start"], share["range"]["end"]
+    assert start["line"] == stop["line"] == 61
+    line = MOE.split("\n")[61]
+    assert line[start["character"] : stop["character"]] == share["operator"] == "step.Reassemble"
+    (join,) = [each for each in told["reasons"] if each["rewrite"] == "join-folds"]
+    assert (join["applies"], "range" in join) == (False, False)
+    assert "one behind the other" in join["sentence"]
+
+
+def test_reasons_count_characters_as_the_editor_does(client: Client, folder: Path) -> None:
+    text = MOE.replace("step.Accum(fn=add, b=1)", "step.Accum(fn=add, b=len('\U0001f600'))")
+    told = explain(client, opened(client, folder, "wide_moe.py", text))
+    (share,) = [each for each in told["reasons"] if each["rewrite"] == "share-region"]
+    start = share["range"]["start"]
+    assert start["character"] == text.split("\n")[start["line"]].index("step.Reassemble") + 1  # two units of UTF-16
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "why"),
+    [
+        ("script_reasons.py", SCRIPT, {}, "this is a script"),
+        ("broken_reasons.py", HEAD + OVERUSED, {"program": "overused"}, "the program has errors"),
+        ("forged_reasons.py", HEAD, {"program": "no\nsuch"}, "there is no program no\\nsuch in this file"),
+        ("compute_reasons.py", MOE, {"compute": 0}, "compute has to lie between"),
+        ("typed_reasons.py", MOE, {"compute": "much"}, "compute: a whole number or null was expected"),
+    ],
+)
+def test_what_has_no_reasons_says_why(
+    client: Client, folder: Path, name: str, text: str, options: dict[str, Any], why: str
+) -> None:
+    told = explain(client, opened(client, folder, name, text), **options)
+    assert why in told["message"]
+    assert "reasons" not in told
+
+
+def test_reasons_of_a_closed_document_say_that_it_is_closed(client: Client, folder: Path) -> None:
+    assert "not open" in explain(client, (folder / "nowhere.py").as_uri())["message"]
 
 
 def test_a_program_that_is_wrong_is_told_at_the_end(client: Client, folder: Path) -> None:

@@ -15,6 +15,24 @@ export interface EdgeTiming {
 }
 
 /**
+ * Argument of `stepsmith.server.explainRewrites`: a program of a document, by its name.
+ *
+ * `compute` are the FLOPs per cycle that all its units may have together; None is left to Stepsmith.
+ */
+export interface ExplainOrder {
+  readonly uri: string;
+  readonly program: string;
+  readonly compute?: number;
+}
+
+/** Answer to it: of each rewrite every place that it is about, in the text `before`; or why there is nothing. */
+export interface ExplainedRewrites {
+  readonly message: string;
+  readonly before?: string;
+  readonly reasons?: readonly RewriteReason[];
+}
+
+/**
  * Places count from 1, `node` is an operator's index in its graph, `ending` how a process ended.
  *
  * `guess` holds arguments that would help, `action` what an editor may offer.
@@ -429,6 +447,20 @@ export interface ProposerOptions {
 export interface Reads {
   readonly files: Readonly<Record<string, string>>;
   readonly kept: readonly string[];
+}
+
+/**
+ * What a rewrite would do at a place of a program, or why it does not apply there.
+ *
+ * `operator` is what it is about, as the program writes it, at `range`; empty and null where that is the
+ * program as a whole.
+ */
+export interface RewriteReason {
+  readonly rewrite: string;
+  readonly applies: boolean;
+  readonly sentence: string;
+  readonly operator?: string;
+  readonly range?: PlainRange;
 }
 
 export type Severity = "" | "error" | "warning" | "information" | "hint";

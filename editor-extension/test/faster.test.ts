@@ -8,7 +8,8 @@ import { fromFaster } from "../src/faster/protocol";
 import { keptProgram } from "../src/pages/messages";
 import { aroundWords, bytes, endWords, pointWords, progressWords, times } from "../src/faster/words";
 import { fasterHtml } from "../src/faster/html";
-import type { FasterPoint, FasterResult, OptimizingParams } from "../src/server";
+import type { ShownReasons } from "../src/faster/reasons";
+import type { ExplainedRewrites, FasterPoint, FasterResult, OptimizingParams } from "../src/server";
 
 const URI = "file:///a.py";
 const OLD: FasterPoint = { text: "old", cycles: 27_502, on_chip: 131_072, off_chip: 3_407_872, ratio: 4.13, is_best: false, steps: [] };
@@ -62,7 +63,7 @@ test("what came of a search is said in a sentence, whatever it was", () => {
   assert.equal(endWords(stopped, NEW), "8,300 cycles, 1.25x of the bound, 165 kB on chip: it stopped before; 420 candidates tried");
   assert.match(endWords({ ...RESULT, unfinished: "stopped" }, NEW), /; stopped early$/);
   assert.match(endWords({ ...RESULT, unfinished: "time" }, NEW), /; its time was over$/);
-  assert.match(endWords(RESULT, OLD), /: as many as before; /);
+  assert.match(endWords(RESULT, { ...OLD, steps: [STEP] }), /: as many as before; /);
   assert.equal(endWords({ chip: "default", problem: "it stops, and no depth cures it" }, undefined), "it stops, and no depth cures it");
   assert.equal(endWords({ chip: "default" }, undefined), "nothing that runs to its end was verified");
   assert.equal(progressWords({ text: "verifying 3 programs" }), "verifying 3 programs");
@@ -73,6 +74,51 @@ test("what came of a search is said in a sentence, whatever it was", () => {
   );
   assert.equal(pointWords({ ...OLD, ratio: null }), "27,502 cycles, 131 kB on chip");
   assert.deepEqual([bytes(0), bytes(999), bytes(16_000_000), times(1_827)], ["0 B", "999 B", "16 MB", "1,827x"]);
+});
+
+const REASONS: ExplainedRewrites = {
+  message: "",
+  before: "old",
+  reasons: [
+    { rewrite: "lanes", applies: true, sentence: "2 lanes" },
+    { rewrite: "lanes", applies: false, sentence: "it works for 3 of 90 cycles", operator: "step.Map", range: { start: { line: 4, character: 0 }, end: { line: 4, character: 8 } } },
+    { rewrite: "fuse-maps", applies: false, sentence: "the program has no place for it" },
+  ],
+};
+
+test("where nothing helps the words say so, and how many rewrites apply", () => {
+  const nothing = { ...RESULT, points: [{ ...OLD, is_best: true }] };
+  const model = new FasterModel();
+  model.update(news({ state: "done", before: "old", result: nothing }), "old");
+  const words = (): string => shownOf(URI, "expert", model.of(URI, "expert"), "old", model.reasonsOf(URI, "expert")).words;
+  assert.match(words(), /: no rewrite that was tried makes it better; 420 candidates tried$/);
+  model.explained(URI, "expert", model.asks(URI, "expert"), REASONS);
+  assert.match(words(), /420 candidates tried; 1 of the 2 rewrites applies: why the others do not is said below$/);
+  const none = { ...REASONS, reasons: (REASONS.reasons ?? []).slice(1) };
+  model.explained(URI, "expert", model.asks(URI, "expert"), none);
+  assert.match(words(), /; none of the 2 rewrites applies: why not is said below$/);
+  model.update(news({ id: 2, state: "done", before: "old", result: { chip: "default", problem: "it stops, and no depth cures it" } }), "old");
+  assert.match(words(), /^it stops, and no depth cures it; none of the 2 rewrites/);
+  model.update(news({ id: 3, state: "done", before: "old", result: RESULT }), "old");
+  assert.doesNotMatch(words(), /rewrites/); // something helps
+});
+
+test("reasons have those with a place first, belong to a text, and only the last question is answered", () => {
+  const model = new FasterModel();
+  const reasons = (text: string): ShownReasons | undefined => shownOf(URI, "expert", undefined, text, model.reasonsOf(URI, "expert")).reasons;
+  assert.equal(reasons("old"), undefined);
+  const [first, second] = [model.asks(URI, "expert"), model.asks(URI, "expert")];
+  assert.deepEqual([reasons("old")?.isAsked, reasons("old")?.isOutdated], [true, false]);
+  model.explained(URI, "expert", first, { message: "late" });
+  assert.equal(reasons("old")?.isAsked, true);
+  model.explained(URI, "expert", second, REASONS);
+  assert.deepEqual(reasons("old")?.rows, [
+    { number: 1, rewrite: "lanes", sentence: "it works for 3 of 90 cycles", operator: "step.Map", line: 5 },
+    { number: 2, rewrite: "fuse-maps", sentence: "the program has no place for it", operator: "", line: undefined },
+  ]);
+  assert.equal(reasons("old")?.words, "1 of the 2 rewrites applies somewhere in this program.");
+  assert.deepEqual(["old", "new", undefined].map((text) => shownOf(URI, "p", undefined, text, REASONS).reasons?.isOutdated), [false, true, true]);
+  assert.equal(shownOf(URI, "p", undefined, "new", { message: "it has errors" }).reasons?.isOutdated, false);
 });
 
 test("amounts are read in the words of their user, and what is none is said", () => {
@@ -114,12 +160,13 @@ test("the plot holds every point, the program as it was and the bound, on axes w
 });
 
 test("what the page sends is checked, and what it kept", () => {
-  for (const type of ["ready", "stop", "cancel", "again"] as const) {
+  for (const type of ["ready", "stop", "cancel", "again", "explain"] as const) {
     assert.deepEqual(fromFaster({ type, more: 1 }), { type });
   }
   assert.deepEqual(fromFaster({ type: "take", point: 2 }), { type: "take", point: 2 });
+  assert.deepEqual(fromFaster({ type: "reveal", reason: 3, point: 1 }), { type: "reveal", reason: 3 });
   assert.deepEqual(fromFaster({ type: "preview", point: 0 }), { type: "preview", point: 0 });
-  for (const value of [null, 1, {}, { type: "run" }, { type: "take" }, { type: "take", point: -1 }, { type: "take", point: 0.5 }, { type: "problem" }]) {
+  for (const value of [null, 1, {}, { type: "run" }, { type: "take" }, { type: "take", point: -1 }, { type: "take", point: 0.5 }, { type: "reveal" }, { type: "reveal", reason: -1 }, { type: "problem" }]) {
     assert.equal(fromFaster(value), undefined, JSON.stringify(value));
   }
   assert.equal((fromFaster({ type: "problem", message: "x".repeat(20_000) }) as { message: string }).message.length, 10_000);

@@ -6,7 +6,7 @@ import * as vscode from "vscode";
 import type { Server } from "../src/client";
 import { Faster } from "../src/faster/faster";
 import type { ShownFaster } from "../src/faster/protocol";
-import type { FasterPoint, ModelAnswer, ModelQuestion, OptimizingParams } from "../src/server";
+import type { ExplainedRewrites, FasterPoint, ModelAnswer, ModelQuestion, OptimizingParams } from "../src/server";
 import { Asking } from "../src/writing/asking";
 import { Proposals } from "../src/writing/proposals";
 import { Panel, world } from "./support/vscode";
@@ -66,6 +66,9 @@ afterEach(() => {
 const tell = (more: Partial<OptimizingParams>): void => news.fire({ id: 1, uri: URI, program: "expert", state: "running", ...more });
 const begin = (): Thenable<unknown> => vscode.commands.executeCommand("stepsmith.makeFaster", URI, "expert");
 const shown = (): ShownFaster => (Panel.current?.told.at(-1) as { shown: ShownFaster }).shown;
+
+/** The document has another text. */
+const changed = (): void => world.textChanged.fire({ document: { uri: vscode.Uri.parse(URI), getText: () => world.files.get(URI) }, contentChanges: [{}] });
 
 /** Let the page say something, and wait for what comes of it. */
 async function say(message: unknown): Promise<void> {
@@ -198,21 +201,80 @@ test("a point is shown as a difference and taken by the server, from the text th
   await say({ type: "take", point: 0 });
   assert.deepEqual(ordered.at(-1), { command: "stepsmith.server.takeFaster", arguments: [{ uri: URI, before: OLD, text: "fast\nlines\n" }] });
   world.files.set(URI, "fast\nlines\n");
-  world.textChanged.fire({ document: { uri: vscode.Uri.parse(URI) }, contentChanges: [{}] });
+  changed();
   assert.equal(shown().present, 0);
   await say({ type: "take", point: 1 });
   assert.deepEqual(ordered.at(-1)?.arguments[0], { uri: URI, before: "fast\nlines\n", text: "small\nlines\n" });
+});
+
+test("what was taken is said while the document holds it: undo takes the words back, too", async () => {
+  await begin();
+  tell(DONE);
+  await say({ type: "take", point: 0 });
+  world.files.set(URI, "fast\nlines\n");
+  changed(); // the edit itself may be told late
+  assert.deepEqual(world.statusBar, ["Stepsmith: expert takes 10 cycles, 2x of the bound, 100 B on chip; undo takes it back"]);
+  world.textChanged.fire({ document: { uri: vscode.Uri.parse("file:///other.py"), getText: () => "" }, contentChanges: [{}] });
+  assert.equal(world.statusBar.length, 1);
+  world.files.set(URI, OLD);
+  changed();
+  assert.deepEqual(world.statusBar, []);
+});
+
+const EXPLAINED: ExplainedRewrites = {
+  message: "",
+  before: OLD,
+  reasons: [
+    { rewrite: "lanes", applies: true, sentence: "2 lanes for Map", range: { start: { line: 0, character: 0 }, end: { line: 0, character: 3 } } },
+    { rewrite: "join-folds", applies: false, sentence: "the program has no place for it" },
+    { rewrite: "split-map", applies: false, sentence: "act makes nothing", range: { start: { line: 1, character: 2 }, end: { line: 1, character: 5 } } },
+  ],
+};
+
+test("why rewrites do not apply is asked when a search ends, and its places are jumped to", async () => {
+  answers["stepsmith.server.explainRewrites"] = EXPLAINED;
+  Object.assign(world.settings, { "faster.compute": 1024 });
+  await begin();
+  tell(DONE);
+  assert.equal(shown().reasons?.isAsked, true);
+  await say({ type: "ready" });
+  assert.deepEqual(ordered.at(-1), { command: "stepsmith.server.explainRewrites", arguments: [{ uri: URI, program: "expert", compute: 1024 }] });
+  assert.deepEqual(
+    shown().reasons?.rows.map(({ rewrite, line }) => [rewrite, line]),
+    [["split-map", 2], ["join-folds", undefined]],
+  );
+  await say({ type: "reveal", reason: 2 });
+  assert.deepEqual([world.shown, world.revealed], [[URI], [[1, 2, 1, 5]]]);
+  for (const reason of [1, 99]) {
+    await say({ type: "reveal", reason }); // a place that there is not
+  }
+  assert.equal(world.shown.length, 1);
+  world.files.set(URI, "mine\n");
+  changed();
+  assert.equal(shown().reasons?.isOutdated, true);
+  await say({ type: "reveal", reason: 2 });
+  assert.match(world.messages.at(-1) ?? "", /^Stepsmith: the text has changed since/);
+  assert.equal(world.shown.length, 1);
+});
+
+test("reasons are asked for without a search, and what came of that is said", async () => {
+  answers["stepsmith.server.optimize"] = { id: 1, message: "", program: "expert" };
+  await begin();
+  await say({ type: "explain" });
+  assert.equal(shown().reasons?.words, "the language server does not run");
+  answers["stepsmith.server.explainRewrites"] = { message: "the chip cannot be used: no such file" };
+  await say({ type: "explain" });
+  assert.deepEqual([shown().reasons?.words, shown().reasons?.rows], ["the chip cannot be used: no such file", []]);
 });
 
 test("after an edit points are outdated: shown beside the text that they were made for, and not taken", async () => {
   await begin();
   tell(DONE);
   world.files.set(URI, "mine\n");
-  world.textChanged.fire({ document: { uri: vscode.Uri.parse(URI) }, contentChanges: [{}] });
+  changed();
   assert.equal(shown().present, undefined);
-  const before = ordered.length;
   await say({ type: "take", point: 0 });
-  assert.equal(ordered.length, before);
+  assert.ok(ordered.every(({ command }) => command !== "stepsmith.server.takeFaster"));
   assert.match(world.messages[0] ?? "", /^Stepsmith: the text has changed since/);
   await say({ type: "preview", point: 0 });
   assert.match(world.shown[0] ?? "", /^stepsmith-proposal:\/a\.py\?1 stepsmith-proposal:\/a\.py\?2 a\.py: 10 cycles/);

@@ -113,6 +113,7 @@ COMMANDS: Final = {
     "stepsmith.server.optimize": "optimizing:optimize",
     "stepsmith.server.stopOptimizing": "optimizing:stop_optimizing",
     "stepsmith.server.takeFaster": "optimizing:take_faster",
+    "stepsmith.server.explainRewrites": "optimizing:explain_rewrites",
 }
 
 

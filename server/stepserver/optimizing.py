@@ -22,17 +22,29 @@ from stepcore.ide.programs import programs
 from stepcore.ide.timed import bound_text
 from stepcore.isolation import Isolation, isolation_for
 from stepcore.jobdata.choices import OrderState
-from stepcore.jobdata.faster import OptimizeOrder, OptimizeStop, OptimizingParams, Taken, TakeOrder
+from stepcore.jobdata.faster import (
+    ExplainedRewrites,
+    ExplainOrder,
+    OptimizeOrder,
+    OptimizeStop,
+    OptimizingParams,
+    RewriteReason,
+    Taken,
+    TakeOrder,
+)
 from stepcore.jobdata.optimizing import OPTIMIZE, FasterResult, OptimizeProgress, OptimizeRequest, ProposerOptions
 from stepcore.jobdata.plain import shared
+from stepcore.jobdata.timing import ExplainedRow
 from stepcore.jobs import Job, JobCancelled, JobError
 from stepcore.settings.data_folder import LEDGER, records_folder, store_path
+from stepcore.text.span import SourceFile
 from stepserver.agents import AgentPools, answer_of_model
 from stepserver.convert import Converter
 from stepserver.documents import Module
 from stepserver.offering import TITLE, hindrance_in
+from stepserver.positions import Codec
 from stepserver.settings import limits_of
-from stepserver.simulation import Around
+from stepserver.simulation import Around, plain_range
 from stepserver.timing.status import TimingStatus
 
 if TYPE_CHECKING:
@@ -115,6 +127,19 @@ class Optimizing:
             else:
                 search.job.cancel()
         return len(found)
+
+    async def explain(self, module: Module, analysis: Analysis, order: ExplainOrder) -> ExplainedRewrites:
+        """Tell what each rewrite could do in a program, and why others do not apply; nothing is searched."""
+        info = next((each for each in programs(analysis) if each.name == order.program), None)
+        around, source = self._around, module.source  # an edit while the worker counts makes another source
+        problem = hindrance_in(around.workspace, around.projects, module, analysis, info, order.program)
+        if order.compute is not None and not 1 <= order.compute <= _MOST:
+            problem = "compute has to lie between 1 and 2**50"
+        if problem:
+            return ExplainedRewrites(problem)
+        found = await self._timing.explained(module, order.program, order.compute or 0)
+        reasons = tuple(_reason(row, source, around.workspace.codec) for row in found.rows)
+        return ExplainedRewrites(found.problem, source.text, reasons)
 
     async def take(self, order: TakeOrder) -> Taken:
         """Have the client make one text of another, as one edit that leaves alone what both have."""
@@ -259,6 +284,13 @@ def _unusable(order: OptimizeOrder) -> str:
     if order.seconds is not None and not 0 < order.seconds <= _LONGEST:
         return f"seconds has to lie between 0 and {_LONGEST:,.0f}"
     return ""
+
+
+def _reason(row: ExplainedRow, source: SourceFile, codec: Codec) -> RewriteReason:
+    if row.start < 0:
+        return RewriteReason(row.rewrite, row.applies, row.sentence)
+    place = plain_range((codec.place(source, row.start), codec.place(source, row.end)))
+    return RewriteReason(row.rewrite, row.applies, row.sentence, source.text[row.start : row.end], place)
 
 
 def _records() -> Path:

@@ -10,7 +10,17 @@ import sys
 from typing import Final
 
 from stepcore.isolation import TEXT
-from stepcore.jobdata.timing import TIME, TRACE, TimeRequest, TimeResult, TraceRequest, TraceResult
+from stepcore.jobdata.timing import (
+    EXPLAIN,
+    TIME,
+    TRACE,
+    ExplainRequest,
+    ExplainResult,
+    TimeRequest,
+    TimeResult,
+    TraceRequest,
+    TraceResult,
+)
 from stepcore.jobs import Limits, Pool
 from stepserver.pools import OwnedPool, answer_of
 from stepserver.simulators import worker_command, worker_environment
@@ -44,6 +54,15 @@ class Timers:
             CancelledError: the task that waits here was cancelled; then the job is stopped, too.
         """
         return await answer_of(self._pool.started().submit(TRACE, request))
+
+    async def explain(self, request: ExplainRequest) -> ExplainResult:
+        """Tell what rewrites could do in one program, and why they cannot.
+
+        Raises:
+            JobError: the chip cannot be used, a limit was reached, or the process ended.
+            CancelledError: the task that waits here was cancelled; then the job is stopped, too.
+        """
+        return await answer_of(self._pool.started().submit(EXPLAIN, request))
 
     def _made(self) -> Pool:
         command = worker_command(sys.executable, "stepcore.timer")

@@ -22,7 +22,17 @@ from stepcore.jobdata.choices import (
     TimingEngine,
 )
 from stepcore.jobdata.failures import FailureDetail, Finding, Reads
-from stepcore.jobdata.faster import OptimizeOrder, OptimizeStarted, OptimizeStop, OptimizingParams, Taken, TakeOrder
+from stepcore.jobdata.faster import (
+    ExplainedRewrites,
+    ExplainOrder,
+    OptimizeOrder,
+    OptimizeStarted,
+    OptimizeStop,
+    OptimizingParams,
+    RewriteReason,
+    Taken,
+    TakeOrder,
+)
 from stepcore.jobdata.optimizing import (
     FasterPoint,
     FasterResult,
@@ -32,6 +42,7 @@ from stepcore.jobdata.optimizing import (
     OptimizeOptions,
     ProposerOptions,
 )
+from stepcore.jobdata.places import PlainPosition, PlainRange
 from stepcore.jobdata.plain import Camel
 from stepcore.jobdata.writing import AnswerParts, ProposedArgument, ProposedSizes, Solution, WritingOptions
 from stepcore.records import Record
@@ -42,20 +53,6 @@ ProgramState: TypeAlias = Literal[
 SimulatorState: TypeAlias = Literal["off", "starting", "ready", "missing", "failed", "untrusted"]
 Severity: TypeAlias = Literal["", "error", "warning", "information", "hint"]
 TimingState: TypeAlias = Literal["timed", "timing", "outdated", "stopped", "untimed"]
-
-
-class PlainPosition(Record):
-    """A position as the protocol writes it: zero-based, ``character`` counts UTF-16 units for our extension."""
-
-    line: int
-    character: int
-
-
-class PlainRange(Record):
-    """A range as the protocol writes it; the end is not included."""
-
-    start: PlainPosition
-    end: PlainPosition
 
 
 # -- simulation --------------------------------------------------------------------------------------------------
@@ -433,12 +430,13 @@ class ModelFault(Record):
 ModelAnswer: TypeAlias = ModelText | ModelFault
 
 __all__ = [
-    "AnswerParts", "EdgeTiming", "FailureDetail", "FasterPoint", "FasterResult", "FasterStep", "FaultName",
-    "FigureMark", "Figures", "Finding", "GraphEdge", "GraphNode", "GraphResult", "GraphTiming", "ImplOrder", "Mismatch",
-    "ModelAnswer", "ModelFault", "ModelLimits", "ModelMessage", "ModelProposal", "ModelQuestion", "ModelText",
-    "NodeKind", "NodeTiming", "OptimizeGoal", "OptimizeOptions", "OptimizeOrder", "OptimizeProposer", "OptimizeStarted",
-    "OptimizeStop", "OptimizingParams", "OrderStarted", "OrderState", "PlainPosition", "PlainRange", "ProgramState",
-    "ProgramStatus", "ProgramTiming", "ProposedArgument", "ProposedSizes", "ProposerOptions", "Reads", "Severity",
+    "AnswerParts", "EdgeTiming", "ExplainOrder", "ExplainedRewrites", "FailureDetail", "FasterPoint",
+    "FasterResult", "FasterStep", "FaultName", "FigureMark", "Figures", "Finding", "GraphEdge", "GraphNode",
+    "GraphResult", "GraphTiming", "ImplOrder", "Mismatch", "ModelAnswer", "ModelFault", "ModelLimits",
+    "ModelMessage", "ModelProposal", "ModelQuestion", "ModelText", "NodeKind", "NodeTiming", "OptimizeGoal",
+    "OptimizeOptions", "OptimizeOrder", "OptimizeProposer", "OptimizeStarted", "OptimizeStop", "OptimizingParams",
+    "OrderStarted", "OrderState", "PlainPosition", "PlainRange", "ProgramState", "ProgramStatus", "ProgramTiming",
+    "ProposedArgument", "ProposedSizes", "ProposerOptions", "Reads", "RewriteReason", "Severity",
     "SimulationParams", "SimulationStarted", "SimulatorAction", "SimulatorParams", "SimulatorState", "SizesOrder",
     "Solution", "StopOrder", "Stopped", "SynthesizeOrder", "TakeOrder", "Taken", "TextWithImpl", "TimelineResult",
     "TimingEngine", "TimingFigure", "TimingParams", "TimingState", "WriteOrder", "WritingOptions", "WritingParams",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from stepcore.jobdata.choices import OrderState
 from stepcore.jobdata.failures import FailureDetail
 from stepcore.jobdata.optimizing import FasterResult, OptimizeOptions
+from stepcore.jobdata.places import PlainRange
 from stepcore.records import Record
 
 
@@ -77,3 +78,36 @@ class Taken(Record):
 
     taken: bool
     message: str
+
+
+class ExplainOrder(Record):
+    """Argument of ``stepsmith.server.explainRewrites``: a program of a document, by its name.
+
+    ``compute`` are the FLOPs per cycle that all its units may have together; None is left to Stepsmith.
+    """
+
+    uri: str
+    program: str
+    compute: int | None = None
+
+
+class RewriteReason(Record):
+    """What a rewrite would do at a place of a program, or why it does not apply there.
+
+    ``operator`` is what it is about, as the program writes it, at ``range``; empty and null where that is the
+    program as a whole.
+    """
+
+    rewrite: str
+    applies: bool
+    sentence: str
+    operator: str = ""
+    range: PlainRange | None = None
+
+
+class ExplainedRewrites(Record):
+    """Answer to it: of each rewrite every place that it is about, in the text ``before``; or why there is nothing."""
+
+    message: str
+    before: str = ""
+    reasons: tuple[RewriteReason, ...] = ()

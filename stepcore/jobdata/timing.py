@@ -208,5 +208,36 @@ class TraceResult(Record):
     problem: str = ""
 
 
+class ExplainRequest(TimingSubject, kw_only=True):
+    """What each rewrite could do in one program of a document, and why others do not apply.
+
+    ``compute`` are the FLOPs per cycle that all its units may have together; 0 is what Stepsmith takes by itself.
+    """
+
+    program: str
+    compute: int
+
+
+class ExplainedRow(Record):
+    """One place of a program and a rewrite, see :class:`stepcore.rewrites.explaining.ExplainedPlace`.
+
+    It lies from ``start`` to ``end`` of the document's text; both are -1 where it is the program as a whole.
+    """
+
+    rewrite: str
+    applies: bool
+    sentence: str
+    start: int
+    end: int
+
+
+class ExplainResult(Record):
+    """The places of each rewrite in turn; ``problem`` says why there are none."""
+
+    rows: tuple[ExplainedRow, ...]
+    problem: str = ""
+
+
+EXPLAIN: Final = JobKind("explain", ExplainRequest, type(None), ExplainResult)
 TRACE: Final = JobKind("trace", TraceRequest, type(None), TraceResult)
 TIME: Final = JobKind("time", TimeRequest, type(None), TimeResult)

@@ -18,7 +18,8 @@ _UNTIMED: Final = "it looks at cycles, and the program was not timed"
 class ExplainedPlace(Record):
     """One place of a program and a rewrite: whether it ``applies`` there, and what it does, or why it does not.
 
-    ``line`` counts from 1, and ``operator`` is how it is written; 0 and empty where that is the program as a whole.
+    ``span`` is the operator that it is about, ``line`` its line from 1, and ``operator`` how it is written; None, 0 and
+    empty where that is the program as a whole.
     """
 
     rewrite: str
@@ -26,6 +27,7 @@ class ExplainedPlace(Record):
     sentence: str
     line: int = 0
     operator: str = ""
+    span: Span | None = None
 
 
 def explained(subject: RewriteSubject, rewrites: Sequence[Rewrite]) -> Iterator[ExplainedPlace]:
@@ -37,8 +39,10 @@ def explained(subject: RewriteSubject, rewrites: Sequence[Rewrite]) -> Iterator[
         if rewrite.timed and subject.timed is None:
             yield ExplainedPlace(rewrite.name, False, _UNTIMED)
             continue
-        found = list(dict.fromkeys(_explained(subject, place) for place in rewrite.places(subject)))
-        yield from found or [ExplainedPlace(rewrite.name, False, f"{_NO_PLACE} ({rewrite.summary})")]
+        found: dict[tuple[object, ...], ExplainedPlace] = {}
+        for each in (_explained(subject, place) for place in rewrite.places(subject)):
+            found.setdefault((each.applies, each.sentence, each.line, each.operator), each)  # alike on one line: once
+        yield from found.values() or [ExplainedPlace(rewrite.name, False, f"{_NO_PLACE} ({rewrite.summary})")]
 
 
 def _explained(subject: RewriteSubject, place: RewritePlace) -> ExplainedPlace:
@@ -62,7 +66,7 @@ def _edited(subject: RewriteSubject, site: RewriteSite) -> Span | None:
     return next((head for head, call in calls if any(call.whole.start == edit.span.start for edit in site.edits)), None)
 
 
-def _shown(subject: RewriteSubject, place: Span | None) -> tuple[int, str]:
+def _shown(subject: RewriteSubject, place: Span | None) -> tuple[int, str, Span | None]:
     if place is None:
-        return 0, ""
-    return subject.text.count("\n", 0, place.start) + 1, subject.text[place.start : place.end]
+        return 0, "", None
+    return subject.text.count("\n", 0, place.start) + 1, subject.text[place.start : place.end], place

@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 from stepcore.check.files import CheckResult, check_text, program_faults
 from stepcore.check.programs import Checked
 from stepcore.cycles.bounds import COMPUTE
-from stepcore.cycles.timed import Timed, is_timeable
+from stepcore.cycles.program_network import NotTimed
+from stepcore.cycles.timed import Timed, is_timeable, time_program
 from stepcore.findings.diagnostics import Edit, apply_edits
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.typed import TypedGraph, TypedNode
@@ -21,6 +22,7 @@ from stepcore.rewrites.calls import WrittenCall, written_call
 from stepcore.rewrites.extents import reads_as_much
 from stepcore.sizes.dim import product
 from stepcore.text.span import Embedded, Span
+from stepcore.timing.hardware import Hardware
 from stepcore.types import StreamType, tensor_shapes
 
 HOW: Final = "how"
@@ -103,6 +105,17 @@ class RewriteSubject:
             return None if self.code is None else ast.parse(self.code.text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
+
+    def timed_on(self, chip: Hardware, compute: int, budget: int) -> RewriteSubject | None:
+        """Return the same program with its exact timing, in ``budget`` steps; None where it cannot be timed.
+
+        ``compute`` are the FLOPs per cycle that all units of the chip may have together.
+        """
+        try:
+            timed = time_program(self.checked, chip, budget=budget)
+        except NotTimed:
+            return None
+        return replace(self, timed=timed, compute=compute, calls={})
 
     def call(self, node: TypedNode) -> WrittenCall | None:
         """Return how a node is written: ``step.Op(...).apply(...)``; None where it is not written like that."""

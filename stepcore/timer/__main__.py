@@ -8,7 +8,17 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from stepcore.jobdata.timing import TIME, TRACE, TimeRequest, TimeResult, TraceRequest, TraceResult
+from stepcore.jobdata.timing import (
+    EXPLAIN,
+    TIME,
+    TRACE,
+    ExplainRequest,
+    ExplainResult,
+    TimeRequest,
+    TimeResult,
+    TraceRequest,
+    TraceResult,
+)
 from stepcore.jobs import Context, Handler, serve
 from stepcore.timer.documents import TimedDocuments
 from stepcore.timer.told import chip_told
@@ -31,7 +41,13 @@ def main() -> None:
         with chip_told():
             return documents.trace(request)
 
-    serve([Handler(TIME, time), Handler(TRACE, trace)])
+    def explain(request: ExplainRequest, context: Context) -> ExplainResult:
+        from stepcore.timer.reasons import reasons  # the rewrites, which figures do without
+
+        with chip_told():
+            return reasons(request, context.check)
+
+    serve([Handler(TIME, time), Handler(TRACE, trace), Handler(EXPLAIN, explain)])
 
 
 if __name__ == "__main__":

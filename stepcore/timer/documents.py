@@ -53,7 +53,7 @@ class TimedDocuments:
         Raises:
             HardwareError: the chip's description cannot be used.
         """
-        chip = _chip(request)
+        chip = chip_of(request)
         analysis = self._analysis(request)
         done: list[ProgramTimes] = []
         for unit in analysis.units if analysis.script is None else [analysis.script]:
@@ -76,7 +76,7 @@ class TimedDocuments:
         Raises:
             HardwareError: the chip's description cannot be used.
         """
-        chip = _chip(request)
+        chip = chip_of(request)
         analysis = self._analysis(request)
         unit = analysis.program(request.program)
         if unit is None or unit.checked is None:
@@ -136,7 +136,12 @@ def _composed(
     return ProgramTimes(name, mark, request.engine, None, "", composed_line(found), found.cycles, found.longest.program)
 
 
-def _chip(request: TimingSubject) -> Hardware:
+def chip_of(request: TimingSubject) -> Hardware:
+    """Return the chip of a request.
+
+    Raises:
+        HardwareError: its description cannot be used, or there is none of its name.
+    """
     if request.chip_text is not None:
         return read_hardware(request.chip_text, request.chip)
     if request.chip not in PRESETS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from typing import Final
@@ -82,11 +82,7 @@ def figures_of(timed: Timed, target: OptimizeTarget) -> Figures | None:
 
 def timed_subject(subject: RewriteSubject, target: OptimizeTarget) -> RewriteSubject | None:
     """Return a program with its exact timing; None where it cannot be timed."""
-    try:
-        timed = time_program(subject.checked, target.chip, budget=STEPS)
-    except NotTimed:
-        return None
-    return replace(subject, timed=timed, compute=target.compute, calls={})
+    return subject.timed_on(target.chip, target.compute, STEPS)
 
 
 def estimate(subject: RewriteSubject, target: OptimizeTarget) -> int | None:

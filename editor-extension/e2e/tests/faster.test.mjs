@@ -58,6 +58,23 @@ test("its points are verified: a plot with the bound, a list, and the steps to e
   await parts.workbench.bothThemes("faster");
 });
 
+test("rewrites that do not apply are folded, with their reasons, and a click goes to the line", async () => {
+  const { workbench } = parts;
+  const frame = await page();
+  const fold = frame.locator("#reasons");
+  assert.equal(await fold.evaluate((element) => element.open), false);
+  await bringAbout(frame.locator("#why"), (wait) => frame.locator("#reasons summary").click(wait));
+  assert.match(await frame.locator("#reasonsWords").innerText(), /^\d+ of the \d+ rewrites apply somewhere in this program\.$/);
+  const split = frame.locator("#why tbody tr", { hasText: "split-map" }).first();
+  assert.match(await split.innerText(), /act makes nothing of one input alone before it joins it with the rest\s+line 55 step\.Map/);
+  await bringAbout(workbench.page.locator(".view-line .selected-text, .cslr.selected-text").first(), (wait) => split.locator("button").click(wait));
+  await eventually(async () => assert.match(await workbench.page.locator("#status\\.editor\\.selection").innerText(), /^Ln 55, Col \d+ \(8 selected\)$/));
+  await frame.locator("#reasons summary").scrollIntoViewIfNeeded();
+  await workbench.settled();
+  await workbench.bothThemes("faster-reasons");
+  await frame.locator("#reasons summary").click();
+});
+
 test("keys choose points, and Enter shows the difference in the editor", async () => {
   const { workbench } = parts;
   const frame = await page();

@@ -6,7 +6,8 @@ import type { Server } from "../client";
 import { NO_PYTORCH } from "../codes";
 import { describe, registerAll } from "../errors";
 import { offerPython } from "../missing";
-import type { OptimizeOrder, OptimizeStarted, OptimizeStop, Taken, TakeOrder } from "../server";
+import { openAt } from "../pages/host";
+import type { ExplainedRewrites, ExplainOrder, OptimizeOrder, OptimizeStarted, OptimizeStop, Taken, TakeOrder } from "../server";
 import { choiceSetting, textSetting, valueOf } from "../settings";
 import { mayRunCode } from "../trust";
 import type { Asking } from "../writing/asking";
@@ -27,6 +28,8 @@ export class Faster implements vscode.Disposable {
   private readonly subscriptions: { dispose(): unknown }[];
   private readonly panel: FasterPanel;
   private readonly questions: Questions;
+  /** What the status bar says of a point that was taken. */
+  private saying: vscode.Disposable | undefined;
 
   constructor(
     extension: vscode.Uri,
@@ -44,6 +47,8 @@ export class Faster implements vscode.Disposable {
         stop: (uri, program, keep) => this.told(this.stop(uri, program, keep)),
         preview: (uri, program, point) => this.told(this.preview(uri, program, point)),
         take: (uri, program, point) => this.told(this.take(uri, program, point)),
+        explain: (uri, program) => this.told(this.explain(uri, program)),
+        reveal: (uri, program, reason) => this.told(this.reveal(uri, program, reason)),
       },
       log,
     );
@@ -55,6 +60,9 @@ export class Faster implements vscode.Disposable {
         this.model.update(news, openText(news.uri) ?? "");
         if (news.state !== "running") {
           this.questions.end(news.id);
+        }
+        if (news.state === "done" && openText(news.uri) !== undefined) {
+          void this.told(this.explain(vscode.Uri.parse(news.uri, true), news.program));
         }
         if (NO_PYTORCH.has(news.code ?? "")) {
           void offerPython("Making programs faster", news.detail?.action);
@@ -77,6 +85,7 @@ export class Faster implements vscode.Disposable {
   }
 
   dispose(): void {
+    this.saying?.dispose();
     this.subscriptions.forEach((subscription) => void subscription.dispose());
   }
 
@@ -179,9 +188,50 @@ export class Faster implements vscode.Disposable {
     const answer = await this.execute<Taken>("stepsmith.server.takeFaster", order);
     if (answer?.taken === true) {
       await this.proposals.close();
-      void vscode.window.setStatusBarMessage(`Stepsmith: ${program} takes ${pointWords(point)}; undo takes it back`, SHOWN_MS);
+      this.sayWhile(uri, point.text, `Stepsmith: ${program} takes ${pointWords(point)}; undo takes it back`);
     } else {
       void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
+    }
+  }
+
+  /** Say something for a moment, and no longer than the document holds a text. */
+  private sayWhile(uri: vscode.Uri, text: string, words: string): void {
+    this.saying?.dispose();
+    const said = vscode.window.setStatusBarMessage(words, SHOWN_MS);
+    const follow = vscode.workspace.onDidChangeTextDocument(({ document }) => {
+      if (document.uri.toString() === uri.toString() && document.getText() !== text) {
+        this.saying?.dispose();
+      }
+    });
+    this.saying = vscode.Disposable.from(said, follow);
+  }
+
+  /** Ask why rewrites do not apply to a program as it is now. */
+  private async explain(uri: vscode.Uri, program: string): Promise<void> {
+    const turn = this.model.asks(uri.toString(), program);
+    let answer: ExplainedRewrites | undefined;
+    try {
+      await vscode.workspace.openTextDocument(uri); // the server knows open documents only
+      await this.server.ensureStarted();
+      const { compute } = this.options(uri);
+      const order: ExplainOrder = { uri: uri.toString(), program, ...(compute === undefined ? {} : { compute }) };
+      answer = await this.execute<ExplainedRewrites>("stepsmith.server.explainRewrites", order);
+    } finally {
+      this.model.explained(uri.toString(), program, turn, answer ?? { message: "the language server does not run" });
+    }
+  }
+
+  /** Show the operator that a reason is about, unless it may stand elsewhere by now. */
+  private async reveal(uri: vscode.Uri, program: string, number: number): Promise<void> {
+    const known = this.model.reasonsOf(uri.toString(), program);
+    const range = known === undefined || known === "asked" ? undefined : known.reasons?.[number]?.range;
+    if (known === undefined || known === "asked" || range === undefined) {
+      return;
+    }
+    if ((await vscode.workspace.openTextDocument(uri)).getText() === known.before) {
+      await openAt(uri, range);
+    } else {
+      void vscode.window.showWarningMessage("Stepsmith: the text has changed since; look again.");
     }
   }
 

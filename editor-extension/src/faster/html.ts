@@ -32,7 +32,15 @@ ${button("take", "Put this program into the file (T); undo takes it back", "Take
 <p id="around"></p>
 <ul id="refused" aria-label="Found, and not shown above"></ul>
 </section>
-</main>`;
+</main>
+<details id="reasons" hidden><summary>Rewrites that do not apply, and why</summary>
+<p><span id="reasonsWords" role="status"></span>
+${button("explain", "Look again where each rewrite applies", "Look again", " hidden")}</p>
+<table id="why" hidden>
+<thead><tr><th scope="col">Rewrite</th><th scope="col">Why it does not apply</th><th scope="col">Where</th></tr></thead>
+<tbody></tbody>
+</table>
+</details>`;
 
 export function fasterHtml(resources: Resources): string {
   return framed(resources, "Make it faster", BODY);

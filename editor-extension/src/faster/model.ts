@@ -1,6 +1,7 @@
 /** What is known of searches for faster programs, one for each program of a document. Knows nothing of the editor. */
-import type { FasterPoint, FasterResult, OptimizingParams } from "../server";
+import type { ExplainedRewrites, FasterPoint, FasterResult, OptimizingParams } from "../server";
 import type { ShownFaster } from "./protocol";
+import { type KnownReasons, nothingWords, shownReasons } from "./reasons";
 import { endWords, progressWords, type ShownPoint } from "./words";
 
 /** A search: its last news, and the text that it is for, as the document had it when it was ordered. */
@@ -13,6 +14,8 @@ const keyOf = (uri: string, program: string): string => JSON.stringify([uri, pro
 
 export class FasterModel {
   private readonly searches = new Map<string, FasterSearch>();
+  private readonly reasons = new Map<string, { readonly turn: number; readonly known: KnownReasons }>();
+  private turn = 0;
   private readonly listeners = new Set<(uri: string, program: string) => void>();
 
   /** Call with the document and program of each search that looks different now. */
@@ -42,6 +45,26 @@ export class FasterModel {
     }
   }
 
+  /** What is known of why rewrites do not apply to a program. */
+  reasonsOf(uri: string, program: string): KnownReasons {
+    return this.reasons.get(keyOf(uri, program))?.known;
+  }
+
+  /** Somebody asks why; returns the turn of the question, with which its answer is taken unless there was another since. */
+  asks(uri: string, program: string): number {
+    this.turn += 1;
+    this.reasons.set(keyOf(uri, program), { turn: this.turn, known: "asked" });
+    this.tell(uri, program);
+    return this.turn;
+  }
+
+  explained(uri: string, program: string, turn: number, answer: ExplainedRewrites): void {
+    if (this.reasons.get(keyOf(uri, program))?.turn === turn) {
+      this.reasons.set(keyOf(uri, program), { turn, known: answer });
+      this.tell(uri, program);
+    }
+  }
+
   /** What is running; at most one search does. */
   running(): OptimizingParams | undefined {
     return [...this.searches.values()].find(({ news }) => news.state === "running")?.news;
@@ -49,12 +72,17 @@ export class FasterModel {
 
   dispose(): void {
     this.searches.clear();
+    this.reasons.clear();
     this.listeners.clear();
   }
 
   private put(search: FasterSearch): void {
     const { uri, program } = search.news;
     this.searches.set(keyOf(uri, program), search);
+    this.tell(uri, program);
+  }
+
+  private tell(uri: string, program: string): void {
     for (const listener of [...this.listeners]) {
       listener(uri, program);
     }
@@ -71,16 +99,22 @@ export function presentIn(search: FasterSearch, text: string | undefined): numbe
 }
 
 /** What a page shows of a search; `text` is what the document holds now, undefined where it is closed. */
-export function shownOf(uri: string, program: string, search: FasterSearch | undefined, text: string | undefined): ShownFaster {
-  const chosen = { uri, program };
+export function shownOf(
+  uri: string,
+  program: string,
+  search: FasterSearch | undefined,
+  text: string | undefined,
+  known?: KnownReasons,
+): ShownFaster {
+  const [chosen, reasons] = [{ uri, program }, shownReasons(known, text)];
   if (search === undefined) {
-    return { chosen, state: "none", words: "not made faster in this window; what an earlier search found is used again", result: undefined, present: undefined };
+    return { chosen, state: "none", words: "not made faster in this window; what an earlier search found is used again", result: undefined, present: undefined, reasons };
   }
   const { news } = search;
   const result = news.result === undefined ? undefined : { ...news.result, points: pointsOf(news.result).map(withoutText) };
-  const ended = news.result === undefined ? (news.message ?? "") : endWords(news.result, bestOf(news.result));
+  const ended = news.result === undefined ? (news.message ?? "") : endWords(news.result, bestOf(news.result), nothingWords(known));
   const words = news.state === "running" ? progressWords(news) : ended;
-  return { chosen, state: news.state, words, result, present: presentIn(search, text) };
+  return { chosen, state: news.state, words, result, present: presentIn(search, text), reasons };
 }
 
 export const pointsOf = (result: FasterResult | undefined): readonly FasterPoint[] => result?.points ?? [];

@@ -15,6 +15,8 @@ export interface FasterActions {
   stop(uri: vscode.Uri, program: string, keep: boolean): Promise<void>;
   preview(uri: vscode.Uri, program: string, point: number): Promise<void>;
   take(uri: vscode.Uri, program: string, point: number): Promise<void>;
+  explain(uri: vscode.Uri, program: string): Promise<void>;
+  reveal(uri: vscode.Uri, program: string, reason: number): Promise<void>;
 }
 
 export class FasterPanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
@@ -96,11 +98,11 @@ export class FasterPanel implements vscode.Disposable, vscode.WebviewPanelSerial
 
   private shown(): ShownFaster {
     if (this.chosen === undefined) {
-      return { chosen: undefined, state: "none", words: "choose a program: Make it faster stands above it", result: undefined, present: undefined };
+      return { chosen: undefined, state: "none", words: "choose a program: Make it faster stands above it", result: undefined, present: undefined, reasons: undefined };
     }
     const { uri, program } = this.chosen;
     const open = vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri);
-    return shownOf(uri, program, this.model.of(uri, program), open?.getText());
+    return shownOf(uri, program, this.model.of(uri, program), open?.getText(), this.model.reasonsOf(uri, program));
   }
 
   private async receive(message: FromFaster): Promise<void> {
@@ -121,6 +123,10 @@ export class FasterPanel implements vscode.Disposable, vscode.WebviewPanelSerial
           return this.actions.preview(uri, program, message.point);
         case "take":
           return this.actions.take(uri, program, message.point);
+        case "explain":
+          return this.actions.explain(uri, program);
+        case "reveal":
+          return this.actions.reveal(uri, program, message.reason);
       }
     }
   }

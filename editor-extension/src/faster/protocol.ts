@@ -1,6 +1,7 @@
 /** The messages between the page of *Make it faster* and the extension. What the page sends is checked: pages are not trusted. */
 import { isRecord, type KeptProgram, pageProblem, type PageProblem, wholeNumber } from "../pages/messages";
 import type { FasterResult, OrderState } from "../server";
+import type { ShownReasons } from "./reasons";
 import type { ShownPoint } from "./words";
 
 /** A result without texts. */
@@ -16,14 +17,17 @@ export interface ShownFaster {
   readonly words: string;
   readonly result: ShownResult | undefined;
   readonly present: number | undefined;
+  /** Why rewrites do not apply; undefined where nobody asked. */
+  readonly reasons: ShownReasons | undefined;
 }
 
 export type FromFaster =
-  | { readonly type: "ready" | "stop" | "cancel" | "again" }
+  | { readonly type: "ready" | "stop" | "cancel" | "again" | "explain" }
   | { readonly type: "preview" | "take"; readonly point: number }
+  | { readonly type: "reveal"; readonly reason: number }
   | PageProblem;
 
-const PLAIN = ["ready", "stop", "cancel", "again"] as const;
+const PLAIN = ["ready", "stop", "cancel", "again", "explain"] as const;
 const POINTED = ["preview", "take"] as const;
 
 export function fromFaster(value: unknown): FromFaster | undefined {
@@ -38,6 +42,10 @@ export function fromFaster(value: unknown): FromFaster | undefined {
   if (pointed !== undefined) {
     const point = wholeNumber(value.point, 0);
     return point === undefined ? undefined : { type: pointed, point };
+  }
+  if (value.type === "reveal") {
+    const reason = wholeNumber(value.reason, 0);
+    return reason === undefined ? undefined : { type: "reveal", reason };
   }
   return pageProblem(value);
 }

@@ -47,14 +47,18 @@ export function aroundWords({ spent, unasked, remembered, learned }: Pick<Faster
   return [spent ?? "", stopped, memory.join(", ")].filter(Boolean).join("; ");
 }
 
-/** What came of a search, in a sentence; `best` is what it was for. */
-export function endWords(result: Omit<FasterResult, "points">, best: ShownPoint | undefined): string {
+/** What came of a search, in a sentence; `best` is what it was for, `why` what is to be said where nothing helped. */
+export function endWords(result: Omit<FasterResult, "points">, best: ShownPoint | undefined, why = ""): string {
   const problem = result.problem ?? "";
   if (best === undefined) {
-    return problem === "" ? "nothing that runs to its end was verified" : problem;
+    return [problem === "" ? "nothing that runs to its end was verified" : problem, why].filter(Boolean).join("; ");
   }
   const before = result.before?.cycles;
   const gain = before === undefined ? "it stopped before" : before === best.cycles ? "as many as before" : `${times(before / best.cycles)} faster than before`;
   const early = EARLY[result.unfinished ?? ""];
+  if (best.steps.length === 0) {
+    const tried = `no rewrite that was tried makes it better; ${count(result.tried ?? 0)} candidates tried${early}`;
+    return [`${pointWords(best)}: ${tried}`, why].filter(Boolean).join("; ");
+  }
   return `${pointWords(best)}: ${gain}; ${count(result.tried ?? 0)} candidates tried${early}`;
 }

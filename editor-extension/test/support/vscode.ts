@@ -59,6 +59,10 @@ const fresh = () => ({
   picks: [] as string[],
   /** The addresses of what was shown in an editor. */
   shown: [] as string[],
+  /** What was scrolled to: lines and characters of ranges. */
+  revealed: [] as (readonly number[])[],
+  /** What the status bar says for a while. */
+  statusBar: [] as string[],
   activeTextEditor: undefined as unknown,
   /** Files by URI, with the edits that were applied to them; and what findings are shown. */
   files: new Map<string, string>(),
@@ -117,7 +121,8 @@ export const workspace = {
     if (typeof uri === "object" && uri !== null && "content" in uri) {
       world.opened(uri);
     }
-    return Promise.resolve({ uri, lineCount: 1, getText: () => world.files.get(String(uri)) ?? "" });
+    const validateRange = (range: Range): Range => range;
+    return Promise.resolve({ uri, lineCount: 1, validateRange, getText: () => world.files.get(String(uri)) ?? "" });
   },
   applyEdit: (edit: WorkspaceEdit) => {
     if (world.refusesEdits) {
@@ -304,7 +309,11 @@ export const window = {
     return world.activeTextEditor;
   },
   createOutputChannel: () => ({}),
-  setStatusBarMessage: message("statusBar"),
+  setStatusBarMessage: (text: string): Disposable => {
+    world.messages.push(text);
+    world.statusBar.push(text);
+    return new Disposable(() => (world.statusBar = world.statusBar.filter((shown) => shown !== text)));
+  },
   showErrorMessage: message("error"),
   showWarningMessage: message("warning"),
   showInformationMessage: message("information"),
@@ -325,9 +334,10 @@ export const window = {
   createQuickPick: () => new QuickPick(),
   visibleTextEditors: [],
   tabGroups: { all: [], close: () => Promise.resolve(true) },
-  showTextDocument: (what: unknown) => {
-    world.shown.push(String(what));
-    return Promise.resolve(undefined);
+  /** Of a document its address is noted. */
+  showTextDocument: (what: Uri | { readonly uri: Uri }) => {
+    world.shown.push(String("uri" in what ? what.uri : what));
+    return Promise.resolve({ revealRange: (range: Range) => world.revealed.push(range.lines) });
   },
   withProgress: <T>(
     _options: unknown,
@@ -357,7 +367,19 @@ export class Range {
   constructor(...lines: number[]) {
     this.lines = lines;
   }
+
+  get start(): number | undefined {
+    return this.lines[0];
+  }
+
+  get end(): number | undefined {
+    return this.lines[2];
+  }
 }
+
+export class Selection extends Range {}
+
+export const TextEditorRevealType = { InCenterIfOutsideViewport: 2 };
 
 export class CodeActionKind {
   static readonly SourceFixAll = new CodeActionKind("source.fixAll");

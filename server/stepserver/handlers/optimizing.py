@@ -1,4 +1,4 @@
-"""Commands of *Make it faster*: begin a search, end it, put what it found into the text; and where it is offered."""
+"""Commands of *Make it faster*: a search, what it found into the text, why rewrites cannot; and where it is offered."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from lsprotocol import types
 
 from stepcore.ide import features
 from stepcore.ide.model import ProgramInfo
-from stepcore.jobdata.editor import OptimizeOrder, OptimizeStarted, OptimizeStop, Stopped, Taken, TakeOrder
+from stepcore.jobdata.editor import (
+    ExplainedRewrites,
+    ExplainOrder,
+    OptimizeOrder,
+    OptimizeStarted,
+    OptimizeStop,
+    Stopped,
+    Taken,
+    TakeOrder,
+)
 from stepcore.jobdata.plain import written
 from stepcore.text.span import Span
 from stepserver.handlers.orders import CLOSED, order_of
@@ -42,6 +51,17 @@ async def stop_optimizing(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run ``stepsmith.server.stopOptimizing`` with a :class:`stepcore.jobdata.editor.OptimizeStop`."""
     order = order_of(OptimizeStop, arguments)
     return written(Stopped(0, order) if isinstance(order, str) else Stopped(parts.optimizing.stop(order)))
+
+
+async def explain_rewrites(parts: Parts, *arguments: Any) -> dict[str, Any]:
+    """Run ``stepsmith.server.explainRewrites`` with a :class:`stepcore.jobdata.editor.ExplainOrder`."""
+    order = order_of(ExplainOrder, arguments)
+    if isinstance(order, str):
+        return written(ExplainedRewrites(order))
+    module = parts.documents.module_of(order.uri)
+    if module is None:
+        return written(ExplainedRewrites(CLOSED))
+    return written(await parts.optimizing.explain(module, await parts.analyses.of(module), order))
 
 
 async def take_faster(parts: Parts, *arguments: Any) -> dict[str, Any]:

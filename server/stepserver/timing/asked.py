@@ -1,4 +1,4 @@
-"""What somebody asked for once: a timeline, cycles of a text that is no document."""
+"""What somebody asked for once: a timeline, cycles of a text that is no document, what rewrites could do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stepcore.ide import timed
 from stepcore.ide.programs import drawn_programs
 from stepcore.jobdata.editor import TimelineResult
 from stepcore.jobdata.programs import AnswerFile
-from stepcore.jobdata.timing import TimeRequest, TraceRequest
+from stepcore.jobdata.timing import ExplainRequest, ExplainResult, TimeRequest, TraceRequest
 from stepcore.jobs import JobError
 from stepserver.documents import Module
 from stepserver.simulation import Around
@@ -53,6 +53,17 @@ class AskedFigures(KnownFigures):
                 cycles, trace = found.cycles, found.trace
                 return TimelineResult(name, chip.name, cycles, found.stopped, lines, trace, found.problem)
         return TimelineResult(name, chip.name, 0, False, (), None, problem)
+
+    async def explained(self, module: Module, program: str, compute: int) -> ExplainResult:
+        """Return what rewrites could do in a program, and why they cannot, or why nobody can tell."""
+        chip = self.chip(module)
+        if chip.problem:
+            return ExplainResult((), f"the chip cannot be used: {chip.problem}")
+        request = ExplainRequest(program=program, compute=compute, **self._subject(module, chip))
+        try:
+            return await self._timers.explain(request)
+        except JobError as error:
+            return ExplainResult((), error.message)
 
     async def told(self, module: Module, path: str, text: str) -> ToldCycles:
         """Return what the program of a text that is no document takes, or its composition.

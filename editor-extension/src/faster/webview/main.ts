@@ -5,6 +5,7 @@ import { act, byId, isAlone, onClick } from "../../pages/dom";
 import { HEIGHT, type Plot, plotOf, WIDTH } from "../plot";
 import type { KeptProgram } from "../../pages/messages";
 import type { FromFaster, ShownFaster, ShownResult } from "../protocol";
+import { ReasonsFold } from "./reasons";
 import { aroundWords, bytes, count, pointWords, type ShownPoint } from "../words";
 
 declare function acquireVsCodeApi(): { postMessage(message: FromFaster): void; setState(state: KeptProgram): void };
@@ -15,6 +16,7 @@ class FasterPage {
   private readonly host = acquireVsCodeApi();
   private readonly plot = byId("plot", SVGSVGElement);
   private readonly points = byId("points", HTMLElement);
+  private readonly reasons = new ReasonsFold((message) => this.host.postMessage(message));
   private shown: ShownFaster | undefined;
   private chosen = 0;
   /** The result that is drawn, as JSON: another one is drawn anew, and its best point chosen. */
@@ -52,6 +54,7 @@ class FasterPage {
     if (result !== undefined && points.length > 0) {
       this.show(result);
     }
+    this.reasons.show(shown);
   }
 
   private show(result: ShownResult): void {
