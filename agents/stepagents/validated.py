@@ -6,7 +6,7 @@ Only reading needs pydantic: records with conditions are used by workers, too, i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 from stepcore.records import Record
 
@@ -63,6 +63,9 @@ def no_longer(most: int) -> Limited:
 # No honest count or amount is larger, and what is larger may not fit where it goes.
 Count: TypeAlias = Annotated[int, at_least(0), below(10**15)]
 Amount: TypeAlias = Annotated[float, at_least(0), below(10**15)]
+# In seconds since 1970; calendars of Python end with the year 9999, in each time zone at another moment.
+END_OF_TIME: Final = 10**11
+Moment: TypeAlias = Annotated[float, at_least(0), below(END_OF_TIME)]
 T = TypeVar("T")
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from contextlib import suppress
+from errno import EINVAL, ELOOP
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,11 @@ from stepcore.system.scarce import reason_of
 
 MAX_BYTES: Final = 5_000_000
 MAX_LINES: Final = 100_000
+_BEGINNING: Final = 100  # bytes of a file's name in that of the file beside it
 
+# Python's codecs that are none of files: host names, whose decoders take the square of the time, and escapes, which
+# would write line ends as something else than they were read from.
+_NOT_OF_FILES: Final = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
 _CODING: Final = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -74,8 +79,10 @@ def decode(path: Path, data: bytes, *, large: bool = False) -> TextFile:
     if not bom and path.suffix == ".py":
         encoding = _declared(data)
     try:
+        if codecs.lookup(encoding).name in _NOT_OF_FILES:
+            raise LookupError(encoding)
         text = data[len(bom) :].decode(encoding)
-    except (UnicodeDecodeError, LookupError) as error:
+    except (UnicodeError, LookupError) as error:
         at = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
         raise Unusable(path, f"the file is no text in the encoding {encoding}{at}; save it as UTF-8") from error
     if "\0" in text:
@@ -100,12 +107,32 @@ def _declared(data: bytes) -> str:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write through a file beside it, so that a reader or a crash sees the old content or the new, nothing between."""
+    """Write through a file beside it, so that a reader or a crash sees the old content or the new, nothing between.
+
+    Raises:
+        OSError: it cannot be written, with the path that was given; devices, pipes and sockets are not replaced.
+    """
+    try:
+        _replace(path.resolve(), data)
+    except OSError as error:
+        # Not the name of the file beside it, which nobody knows; a full disk does not say where at all.
+        error.filename, error.filename2 = str(path), None
+        raise
+    except RuntimeError as error:  # what `resolve` says of links that lead to each other
+        raise OSError(ELOOP, os.strerror(ELOOP), str(path)) from error
+
+
+def _replace(target: Path, data: bytes) -> None:
     from tempfile import mkstemp  # takes as long to load as checking a small file, and is needed by fixes alone
 
-    target = path.resolve()
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-    descriptor, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    mode = None
+    if target.exists():
+        found = target.stat().st_mode
+        if not stat.S_ISREG(found):
+            raise OSError(EINVAL, "a folder is there" if stat.S_ISDIR(found) else "the path leads to no regular file")
+        mode = stat.S_IMODE(found)
+    beginning = os.fsdecode(os.fsencode(target.name)[:_BEGINNING])  # a name may be as long as the system lets it be
+    descriptor, name = mkstemp(dir=target.parent, prefix=f".{beginning}.")
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -114,9 +141,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         temporary.chmod(mode if mode is not None else 0o666 & ~_umask())
         temporary.replace(target)
-    except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say where
-            error.filename = str(path)
+    except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise

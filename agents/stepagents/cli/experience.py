@@ -19,6 +19,7 @@ from stepagents.cli.options import FormatOption, ResultFormat
 from stepagents.experience.database import StoreError
 from stepagents.experience.optimizations import remove_items, stored_items
 from stepagents.experience.store import Store, StoredExperience
+from stepagents.validated import END_OF_TIME
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
 from stepcore.printing.task import impl_to_yaml
 from stepcore.reports.text import clean
@@ -27,6 +28,8 @@ from stepcore.text.files import write_atomically
 from stepcore.text.wording import one_line
 
 _MOST_REASONS: Final = 20  # refused lines that are told one by one
+_MOST_BYTES: Final = 100_000_000  # of one import
+_MOST_LINES: Final = 100_000
 
 app = typer.Typer(
     name="experience",
@@ -165,7 +168,11 @@ def export(
             found = list(export_items(stored_items(opened), with_code=with_code))
         else:
             found = list(export_lines(opened.all(task)))
+        is_store = file is not None and file.exists() and opened.path.exists() and file.samefile(opened.path)
     lines = "".join(f"{line}\n" for line in found)
+    if is_store:
+        complain(f"{one_line(file)}: this is the store itself, which the export would replace; name another file")
+        raise typer.Exit(EXIT_UNUSABLE)
     if file is None:
         print(lines, end="")
     else:
@@ -272,20 +279,29 @@ def _show_item(number: int, store: Path | None, workspace: str, every: bool, out
 
 
 def _lines(file: Path) -> list[str]:
-    if str(file) == "-":
-        return sys.stdin.read().splitlines()
-    if file.exists() and not file.is_file():  # a device may never end
-        way_out = "name a file that `export` wrote, or - for standard input"
-        complain(f"{one_line(file)}: the path leads to no regular file; {way_out}")
+    """Return the lines to import; a file of any size, or one that never ends, is read up to a bound."""
+    data = sys.stdin.buffer.read(_MOST_BYTES + 1) if str(file) == "-" else _content(file)
+    if len(data) > _MOST_BYTES or data.count(b"\n") > _MOST_LINES:
+        most = f"over {_MOST_BYTES // 1_000_000} MB or {_MOST_LINES:,} lines"
+        complain(f"{one_line(file)}: {most}: nothing was imported; split the file, and import its parts")
         raise typer.Exit(EXIT_UNUSABLE)
     try:
         # Only line feeds end a line: JSON may hold other separators as they are.
-        return file.read_text(encoding="utf-8").split("\n")
+        return data.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         complain(
             f"{one_line(file)}: the file is no text in UTF-8 (byte {error.start}); name a file that `export` wrote"
         )
         raise typer.Exit(EXIT_UNUSABLE) from error
+
+
+def _content(file: Path) -> bytes:
+    if file.exists() and not file.is_file():  # a device may never end
+        way_out = "name a file that `export` wrote, or - for standard input"
+        complain(f"{one_line(file)}: the path leads to no regular file; {way_out}")
+        raise typer.Exit(EXIT_UNUSABLE)
+    with file.open("rb") as opened:
+        return opened.read(_MOST_BYTES + 1)
 
 
 def _as_json(item: StoredExperience) -> dict[str, Any]:
@@ -306,6 +322,8 @@ def _as_json(item: StoredExperience) -> dict[str, Any]:
 
 
 def _when(seconds: float) -> str:
+    if not 0 <= seconds < END_OF_TIME:  # of a store that somebody else wrote
+        return "at no date"
     return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
 
 

@@ -9,9 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from stepcore.system.scarce import reason_of
+from stepcore.text.wording import one_line
+
 SCHEMA: Final = 2
 _APPLICATION: Final = 0x53544550  # "STEP", by which a file is known to be ours
 _BUSY: Final = 60.0  # seconds that one process waits for another's transaction
+_MOST_BYTES: Final = 64 << 20  # of a text or a row: what is larger is not ours, and would fill the memory
+_OUT: Final = "name another with --store"
 _TABLES: Final = (
     "CREATE TABLE tasks (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE experiences (
@@ -53,20 +58,28 @@ def connect(path: Path) -> sqlite3.Connection:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # Transactions are begun by hand; a commit has reached the disk when it returns.
-        connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None)
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(f"{path}: the experience store cannot be opened: {error}") from error
+        # An absolute path, because SQLite gives names such as `:memory:` a meaning of their own.
+        connection = sqlite3.connect(path.absolute(), timeout=_BUSY, isolation_level=None)
+    except OSError as error:
+        raise _closed(path, reason_of(error)) from error
+    except sqlite3.Error as error:
+        raise _closed(path, str(error)) from error
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
     try:
         _prepare(connection, path)
     except sqlite3.DatabaseError as error:
         connection.close()
         raise StoreError(
-            f"{path}: the file is no usable experience store ({error}); name another with --store"
+            f"{one_line(path)}: the file is no usable experience store ({one_line(error)}); {_OUT}"
         ) from error
     except StoreError:
         connection.close()
         raise
     return connection
+
+
+def _closed(path: Path, why: str) -> StoreError:
+    return StoreError(f"{one_line(path)}: the experience store cannot be opened: {why}; {_OUT}")
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
@@ -81,18 +94,26 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute(table)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {SCHEMA}")
+        _check_schema(connection, path)
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file with other tables than ours: a view could go on for ever, a trigger write what nobody asked for."""
+    found = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence'")
+    if {" ".join(sql.split()) for (sql,) in found} != {" ".join(table.split()) for table in (*_TABLES, *_TABLES_2)}:
+        raise StoreError(f"{one_line(path)}: the tables of the file are not those of an experience store; {_OUT}")
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
     # In this order: another process may be making the tables, and the version comes with them.
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     version = _number(connection, "user_version")
-    if _number(connection, "application_id") not in {0, _APPLICATION} or (version == 0 and tables):
-        raise StoreError(f"{path}: the file is a database of another program; name another file with --store")
+    if _number(connection, "application_id") not in {0, _APPLICATION} or version < 0 or (version == 0 and tables):
+        raise StoreError(f"{one_line(path)}: the file is a database of another program; name another file with --store")
     if version > SCHEMA:
         raise StoreError(
-            f"{path}: the store has schema {version}, written by a newer Stepsmith; this one knows schema {SCHEMA}. "
-            "Update Stepsmith, or name another file with --store"
+            f"{one_line(path)}: the store has schema {version}, written by a newer Stepsmith; "
+            f"this one knows schema {SCHEMA}. Update Stepsmith, or name another file with --store"
         )
 
 
@@ -107,9 +128,9 @@ def write_ahead(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
-        except sqlite3.OperationalError:
-            if time.monotonic() > end:
-                raise
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise  # nothing that waiting would change, or waited for long enough
             time.sleep(0.02)
 
 

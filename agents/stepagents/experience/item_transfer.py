@@ -23,7 +23,7 @@ from stepagents.experience.optimizations import (
 )
 from stepagents.experience.store import Store
 from stepagents.experience.transfer import Imported
-from stepagents.validated import Amount, read_json
+from stepagents.validated import Moment, read_json
 from stepcore.records import Record
 
 ITEM_FORMAT: Final = 1
@@ -33,7 +33,7 @@ _MOST_LINES: Final = 10 * MOST_ITEMS
 
 
 class _Seen(Record):
-    seen: Amount
+    seen: Moment
 
 
 def export_items(stored: Iterable[StoredItem], *, with_code: bool = False) -> Iterator[str]:

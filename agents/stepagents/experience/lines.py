@@ -22,8 +22,9 @@ def need_object(line: str, key: str, version: int, what: str, most: int) -> None
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise RefusedLine(f"no JSON: {error}") from None
+        # What Python adds for programmers, how to lift its own limit on digits, is no way out for whoever imports.
+        raise RefusedLine(f"no JSON: {str(error).partition(';')[0]}") from None
     if not isinstance(values, dict) or key not in values:
         raise RefusedLine(f"no {what}: an object with the key `{key}` is needed")
-    if values[key] != version:
+    if values[key] != version or isinstance(values[key], bool):
         raise RefusedLine(f"unknown format: {clipped(repr(values[key]), 40)}, this Stepsmith reads {version}")

@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from hashlib import sha256
+from math import isfinite
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from stepagents.experience.database import StoreError
 from stepagents.experience.store import Store, refuse_secrets
 from stepagents.validated import Count, Holds, at_least, at_most, no_longer, read_json
 from stepcore.records import Record
+from stepcore.text.wording import one_line
 
 MOST_ITEMS: Final = 2_000  # of a workspace; the ones that were seen longest ago are given up
 MOST_SEGMENT: Final = 4_000  # characters
@@ -190,7 +192,7 @@ def _put(store: Store, key: str, item: OptimizationItem, now: float) -> int:
         row = (store.workspace, key, json.dumps(item_as_json(item)), now)
         store.connection.execute("INSERT INTO optimizations (workspace, key, item, seen) VALUES (?, ?, ?, ?)", row)
         return 1
-    both = merged(read_item(known[1]), item)
+    both = merged(_item_of(store, known[1]), item)
     store.connection.execute(
         "UPDATE optimizations SET item = ?, seen = ? WHERE id = ?", (json.dumps(item_as_json(both)), now, known[0])
     )
@@ -206,11 +208,25 @@ def stored_items(store: Store) -> list[StoredItem]:
     where, values = ("", ()) if store.workspace is None else ("WHERE workspace = ?", (store.workspace,))
     query = f"SELECT id, workspace, item, seen FROM optimizations {where} ORDER BY id"
     with store.usable():
-        rows: Sequence[tuple[int, str, str, float]] = store.connection.execute(query, values).fetchall()
+        rows: Sequence[tuple[int, str, object, Any]] = store.connection.execute(query, values).fetchall()
+    if any(not isinstance(seen, float) or not isfinite(seen) for *_, seen in rows):
+        raise _unreadable(store, "`seen` is no finite number")
+    return [StoredItem(number, workspace, _item_of(store, text), seen) for number, workspace, text, seen in rows]
+
+
+def _item_of(store: Store, text: object) -> OptimizationItem:
+    """Return the item that a row holds; columns have types in SQLite's tables, but their values may be of any."""
+    if not isinstance(text, str):
+        raise _unreadable(store, "it is no text")
     try:
-        return [StoredItem(number, workspace, read_item(text), seen) for number, workspace, text, seen in rows]
+        return read_item(text)
     except ValueError as error:
-        raise StoreError(f"{store.path}: an item of the store cannot be read: {error}") from None
+        raise _unreadable(store, one_line(error)) from None
+
+
+def _unreadable(store: Store, why: str) -> StoreError:
+    text = f"an item of the store cannot be read: {why}; name another store with --store"
+    return StoreError(f"{one_line(store.path)}: {text}")
 
 
 def remove_items(store: Store, numbers: Sequence[int]) -> int:

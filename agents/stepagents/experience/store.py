@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -18,14 +19,18 @@ from stepcore.graph.task import task_name
 from stepcore.jobdata.writing import Experience
 from stepcore.records import Record
 from stepcore.settings.data_folder import store_path
-from stepcore.text.wording import as_text
+from stepcore.text.wording import as_text, one_line
 
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET: Final = 12  # characters; shorter values of such variables are no keys (`TOKENIZERS=false`)
+_NUMBER_BITS: Final = 63  # of SQLite's numbers of rows, beside their sign
 _COLUMNS: Final = (
     "e.id, e.workspace, e.task, t.text, e.impl, e.proposer, e.success_rate, e.tokens, e.cost, e.seconds, e.earned, "
     "e.path, e.task_key, e.program_key"
 )
+_NAMES: Final = tuple(column.partition(".")[2] for column in _COLUMNS.split(", "))
+_KINDS: Final = (int, str, str, str, str, str, float, int, float, float, float, str, str, str)
+_WORDS: Final = {int: "whole number", float: "finite number", str: "text"}
 
 
 class StoredExperience(Record):
@@ -115,6 +120,8 @@ class Store:
 
     def get(self, number: int) -> StoredExperience | None:
         """Return the experience of this number, None where the workspace has none."""
+        if number.bit_length() > _NUMBER_BITS:
+            return None
         conditions, values = self._mine()
         found = self._select([*conditions, "e.id = ?"], [*values, number])
         return found[0] if found else None
@@ -143,7 +150,8 @@ class Store:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: the experience store cannot be used: {error}") from error
+            text = f"the experience store cannot be used: {one_line(error)}; name another with --store"
+            raise StoreError(f"{one_line(self.path)}: {text}") from error
 
     def _mine(self, table: str = "e.") -> tuple[list[str], list[Any]]:
         return ([], []) if self.workspace is None else ([f"{table}workspace = ?"], [self.workspace])
@@ -152,10 +160,18 @@ class Store:
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         query = f"SELECT {_COLUMNS} FROM experiences e JOIN tasks t ON t.key = e.task_key {where} ORDER BY e.id"
         with self.usable():
-            return [_stored(row) for row in self.connection.execute(query, values)]
+            return [self._stored(row) for row in self.connection.execute(query, values)]
+
+    def _stored(self, row: Sequence[Any]) -> StoredExperience:
+        """Return the experience of a row. Columns have types in SQLite's tables, but their values may be of any."""
+        for name, kind, value in zip(_NAMES, _KINDS, row, strict=True):
+            if not isinstance(value, kind) or (isinstance(value, float) and not isfinite(value)):
+                what = f"experience {row[0]} of the store cannot be read: its `{name}` is no {_WORDS[kind]}"
+                raise StoreError(f"{one_line(self.path)}: {what}; name another store with --store")
+        return _of_row(row)
 
 
-def _stored(row: Sequence[Any]) -> StoredExperience:
+def _of_row(row: Sequence[Any]) -> StoredExperience:
     number, workspace, task, text, impl, proposer, rate, tokens, cost, seconds, earned, path, *keys = row
     experience = Experience(task, text, impl, proposer, rate, tokens, cost, seconds)
     return StoredExperience(number, workspace, experience, earned, path, *keys)

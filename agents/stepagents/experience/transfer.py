@@ -18,12 +18,13 @@ from stepagents.experience.database import HoldsSecret
 from stepagents.experience.identity import UnusableProgram, checked_program, without_impl
 from stepagents.experience.lines import RefusedLine, need_object
 from stepagents.experience.store import Store, StoredExperience
-from stepagents.validated import Amount, read_json
+from stepagents.validated import Amount, Moment, no_longer, read_json
 from stepcore.jobdata.writing import Experience
 from stepcore.records import Record
 
 FORMAT: Final = 1
 MAX_LINE: Final = 5_000_000  # characters
+_MOST_NAME: Final = 1_000  # characters of a task's or proposer's name
 
 # Gets experiences whose programs pass the checks; yields for each "" if it is right, else why not.
 Verifier = Callable[[Sequence[Experience]], Iterable[str]]
@@ -45,7 +46,8 @@ class Imported:
 def export_lines(stored: Iterable[StoredExperience]) -> Iterator[str]:
     """Yield one line for each experience, without its end. Paths and workspaces of this machine stay here."""
     for item in stored:
-        yield json.dumps({"stepsmith": FORMAT, **asdict(item.experience), "earned": item.earned}, ensure_ascii=False)
+        # In ASCII: what is printed steers no terminal, fits any encoding, and has no line ends within a line.
+        yield json.dumps({"stepsmith": FORMAT, **asdict(item.experience), "earned": item.earned})
 
 
 def import_lines(store: Store, lines: Iterable[str], verify: Verifier | None) -> Imported:
@@ -85,21 +87,23 @@ def _add(store: Store, number: int, experience: Experience, earned: float, done:
 
 
 # Text that can be stored and shown: some of it, and no NUL.
-_Words: TypeAlias = Annotated[str, Predicate(lambda text: bool(text.strip()) and "\0" not in text)]
+_SHOWN: Final = Predicate(lambda text: bool(text.strip()) and "\0" not in text)
+_Words: TypeAlias = Annotated[str, _SHOWN]
+_Name: TypeAlias = Annotated[str, no_longer(_MOST_NAME), _SHOWN]
 
 
 class _Row(Record):
     """One line of an export; ``earned`` is in seconds since 1970."""
 
-    task: _Words
+    task: _Name
     task_text: _Words
     impl: _Words
-    proposer: _Words
+    proposer: _Name
     success_rate: Annotated[float, Gt(0), Le(1)]
     tokens: Amount
     cost: Amount
     seconds: Amount
-    earned: Amount
+    earned: Moment
 
 
 def _read(line: str) -> tuple[Experience, float]:

@@ -1,0 +1,60 @@
+"""Files that are read and written: encodings that are none of files, long names, devices, paths in messages."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from stepcore.cli import main
+from stepcore.text.files import Unusable, read_file, write_atomically
+
+
+@pytest.mark.parametrize(
+    "encoding", ["undefined", "idna", "punycode", "unicode_escape", "raw-unicode-escape", "rot13", "zlib", "none"]
+)
+def test_encodings_that_are_none_of_files_are_refused(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "a.py"
+    # Punycode takes minutes for this, and escapes would be written back as one line.
+    file.write_text(f"# coding: {encoding}\nimport stepcore as step\n{'a' * 400_000}-{'aa' * 400_000}\n")
+    with pytest.raises(Unusable, match=f"no text in the encoding {encoding}.*save it as UTF-8"):
+        read_file(file)
+
+
+def test_a_name_may_be_as_long_as_the_system_lets_it_be(tmp_path: Path) -> None:
+    for name in ("x" * 252 + ".py", "ü" * 126 + ".py"):
+        write_atomically(tmp_path / name, b"new")
+        assert (tmp_path / name).read_bytes() == b"new"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_devices_pipes_and_folders_are_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "to pipe").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "to pipe"):
+        with pytest.raises(OSError, match="no regular file") as caught:
+            write_atomically(tmp_path / name, b"x")
+        assert caught.value.filename == str(tmp_path / name)
+    assert (tmp_path / "pipe").is_fifo()
+    with pytest.raises(OSError, match="folder"):
+        write_atomically(tmp_path, b"x")
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["pipe", "to pipe"]
+
+
+def test_errors_name_the_path_that_was_given(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path / "none" / "c", tmp_path / "a", tmp_path / "file" / "c"):
+        with pytest.raises(OSError, match=r".") as caught:
+            write_atomically(path, b"x")
+        assert (caught.value.filename, caught.value.filename2) == (str(path), None)
+
+
+def test_a_result_does_not_replace_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert main(["experience", "export", str(pipe), "--store", str(tmp_path / "store")]) == 2
+    told = capsys.readouterr().err
+    assert str(pipe) in told and "no regular file" in told and pipe.is_fifo()
