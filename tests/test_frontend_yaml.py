@@ -205,7 +205,7 @@ class TestWholeFile:
         [
             ("foo: 1\n", "STEP906", "f"),
             ("impl: [1]\n", "STEP907", "[1]"),
-            ("impl: 'x\n", "STEP903", "'"),
+            ("impl: 'x\n", "STEP903", "x"),
             ("", "STEP906", ""),
         ],
     )
@@ -302,7 +302,8 @@ class TestFindings:
         ("text", "underlined", "word"),
         [
             ("inputs:\n\t- a\n", "\t", "tab"),
-            ("test_name: 'abc\ninputs: []\n", "'", "quote"),
+            ("test_name: 'abc\ninputs: []\n", "c", "quote"),
+            ("test_name: 'a'b'c'd\ninputs: []\n", "b", "belong"),
             ("inputs: [1, 2\noutputs: []\n", "[", "closed"),
             ("test_name: a: b\n", ":", "quote the value"),
             ("inputs:\n  - a\n - b\n", "-", "indentation"),
@@ -325,9 +326,8 @@ class TestFindings:
         assert word in broken[0].message
 
     def test_the_rest_of_a_broken_file_is_read(self) -> None:
-        text = TASK.replace('dtype: "Buffer(fp32, [K])", dims: [M, N]', "dtype: 'fp32, dims: [M, N]", 1).replace(
-            "init: [0", "init: [7"
-        )
+        broken = TASK.replace('dtype: "Buffer(fp32, [K])", dims: [M, N]', "dtype: 'fp32, dims: [M, N', [N", 1)
+        text = broken.replace("init: [0", "init: [7")
         task = read(text)
         assert ("STEP309", "7") in found(task)
         assert [code for code, _ in found(task)].count("STEP903") == 1

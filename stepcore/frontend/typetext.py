@@ -94,6 +94,23 @@ def parse_size(text: str) -> ParsedSize:
     return ParsedSize(size, None, tuple(parser.symbols))
 
 
+def missing_mark(text: str, where: Span, *, is_size: bool) -> tuple[int, str] | None:
+    """Return the one mark with which ``text`` is a type (or one size, or two), and its offset; None where none does.
+
+    ``where`` is the span of its problem; the mark is missing there, or behind what stands before.
+    """
+    before = len(text[: where.start].rstrip())
+    if is_size:
+        halves = text[:before], text[where.start :]
+        is_two = where.start > before and all(parse_size(half).problem is None for half in halves)
+        return (before, ",") if is_two else None
+    for mark in ",[]()":
+        for at in dict.fromkeys((before, where.start) if mark in ",])" else (where.start, before)):
+            if parse_type(text[:at] + mark + text[at:]).problem is None:
+                return at, mark
+    return None
+
+
 class _Unreadable(Exception):
     def __init__(self, code: str, span: Span, message: str, meant: str = "") -> None:
         super().__init__(message)

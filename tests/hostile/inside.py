@@ -57,7 +57,10 @@ def _measured(item: Input, folder: Path, pools: list[Any]) -> dict[str, Any]:
     spent = _cpu(pools)
     own = resource.getrusage(resource.RUSAGE_SELF)
     resource.setrlimit(resource.RLIMIT_CPU, (int(own.ru_utime + own.ru_stime) + CPU, resource.RLIM_INFINITY))
-    resource.setrlimit(resource.RLIMIT_AS, (_status("self", "VmSize") + MEMORY, resource.RLIM_INFINITY))
+    hardest = resource.getrlimit(resource.RLIMIT_AS)[1]  # whoever runs this may have set one, which cannot be raised
+    most = _status("self", "VmSize") + MEMORY
+    soft = most if hardest == resource.RLIM_INFINITY else min(most, hardest)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hardest))
     try:
         seen = run_case(item, case)
     except Exception as error:  # noqa: BLE001 - an exception of whatever kind that reaches us is the outcome
@@ -65,7 +68,7 @@ def _measured(item: Input, folder: Path, pools: list[Any]) -> dict[str, Any]:
 
         seen = Seen(problems=[f"{type(error).__name__}: {str(error)[:200]}\n{traceback.format_exc()[-700:]}"])
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (hardest, hardest))
         os.chdir(folder)
     return {
         "input": item.name,

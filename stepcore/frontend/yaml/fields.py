@@ -12,7 +12,8 @@ from typing import Final
 
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.findings.near import nearest
-from stepcore.frontend.typetext import ParsedSize, ParsedType, parse_size, parse_type
+from stepcore.frontend.typetext import ParsedSize, ParsedType, missing_mark, parse_size, parse_type
+from stepcore.frontend.yaml.embedding import embed, pair_span, unfolded
 from stepcore.frontend.yaml.nodes import (
     QUOTE_TYPES,
     ListNode,
@@ -84,7 +85,7 @@ class Fields:
             )
             return None
         found: dict[str, Node] = {}
-        keys: dict[str, Span] = {}
+        keys: dict[str, Node] = {}
         strange: list[tuple[Node, Node]] = []
         split_type: Node | None = None
         for key, value in _merged(node):
@@ -93,10 +94,9 @@ class Fields:
                 continue  # the rest of a type that YAML split at its comma: reported where the type begins
             name = _text(key)
             if name in keys:
-                first = Related(keys[name], f"{name} is given here first")
-                self.report("STEP904", key.span, f"{name} is given twice; the first one counts", related=(first,))
+                found[name] = self._twice(node, (keys[name], found[name]), (key, value))
             elif name in schema.known:
-                keys[name] = key.span
+                keys[name] = key
                 found[name] = value
             else:
                 strange.append((key, value))
@@ -107,6 +107,19 @@ class Fields:
         if missing:
             self.report("STEP906", _head(node), f"{schema.what} lacks {_listing(missing)}{_example(missing)}")
         return found
+
+    def _twice(self, node: MapNode, first: tuple[Node, Node], second: tuple[Node, Node]) -> Node:
+        """Report a key that is given twice, and return the value that counts: the first that says something."""
+        is_empty = _is_empty(first[1]) and not _is_empty(second[1])
+        kept, spare = (second, first) if is_empty else (first, second)
+        name, text = _text(first[0]), self.source.text
+        says = "the one with a value counts" if is_empty else "the first one counts"
+        is_same = _pair_text(text, first) == _pair_text(text, second)
+        removal = pair_span(text, node, *spare) if is_same or _is_empty(spare[1]) else None
+        fix = Fix(f"Remove the {'first' if is_empty else 'second'} {name}", (Edit(removal, ""),)) if removal else None
+        related = (Related(kept[0].span, f"{name} is given here, too" if is_empty else f"{name} is given here first"),)
+        self.report("STEP904", spare[0].span, f"{name} is given twice; {says}", related=related, fix=fix)
+        return kept[1]
 
     def _unknown_keys(self, strange: list[tuple[Node, Node]], found: dict[str, Node], schema: Schema) -> set[str]:
         """Report unknown keys, and read what stands under them as the keys that are meant, so that nothing is missing.
@@ -168,7 +181,13 @@ class Fields:
     def code(self, node: Node, what: str) -> Embedded | None:
         """Read a block of Python text."""
         if isinstance(node, ScalarNode) and not node.is_null:
-            return embed(self.source.text, node)
+            lines = unfolded(self.source.text, node)
+            if lines is None:
+                return embed(self.source.text, node)
+            at = len(self.source.text[: node.span.start].rstrip())
+            fix = Fix("Insert |", (Edit(Span(at, at), " |"),))
+            self.report("STEP907", Span(at - 1, at), f"{what} has several lines: they are kept only behind |", fix=fix)
+            return lines
         self.wrong_kind(node, f"{what} has to be a block of text after |")
         return None
 
@@ -245,6 +264,11 @@ class Fields:
             fix = None
             if problem.meant and at.verbatim:
                 fix = Fix(f"Change to {problem.meant}", (Edit(span, problem.meant),))
+            elif at.verbatim and (
+                missing := missing_mark(node.value, problem.span, is_size=isinstance(parsed, ParsedSize))
+            ):
+                where = at.to_outer(missing[0])
+                fix = Fix(f"Insert {missing[1]}", (Edit(Span(where, where), missing[1]),))
             self.report(problem.code, span, problem.message, fix=fix)
         for name, span in parsed.symbols:
             if name[0] in OPEN:
@@ -269,47 +293,6 @@ def _example(missing: list[str]) -> str:
     return f"; for example {_EXAMPLES[missing[0]]}" if len(missing) == 1 and missing[0] in _EXAMPLES else ""
 
 
-def embed(text: str, node: ScalarNode) -> Embedded:
-    """Return the scalar's value with the place of each of its lines in ``text``."""
-    start, end = node.span.start, node.span.end
-    if node.style == "|":
-        return _embed_block(text, node)
-    inset = 1 if node.style else 0
-    if node.style != ">" and text[start + inset : end - inset] == node.value and "\n" not in node.value:
-        return Embedded(node.value, (start + inset,), node.span)
-    return Embedded(node.value, (), node.span, verbatim=False)
-
-
-_LINE: Final = re.compile(r"[^\r\n]*")
-_BREAK: Final = re.compile(r"\r\n|\r|\n")
-
-
-def _embed_block(text: str, node: ScalarNode) -> Embedded:
-    """Find the lines of a literal block; every value line is the end of its line in the file."""
-    value_lines = node.value.split("\n")
-    header = _BREAK.search(text, node.span.start)
-    position = header.end() if header else len(text)
-    offsets: list[int] = []
-    indent: str | None = None
-    last = node.span.start
-    for number, value in enumerate(value_lines):
-        match = _LINE.match(text, position)
-        assert match is not None  # the pattern matches the empty text
-        raw = match[0]
-        is_tail = number == len(value_lines) - 1 and not value
-        if not is_tail and not raw.endswith(value):
-            return Embedded(node.value, (), node.span, verbatim=False)
-        if value.strip() and indent is None:
-            indent = raw[: len(raw) - len(value)]
-        offsets.append(match.end() - len(value) if not is_tail else position)
-        last = match.end() if value else last
-        line_end = _BREAK.match(text, match.end())
-        position = line_end.end() if line_end else match.end()
-    outer = Span(node.span.start, max(last, node.span.start + 1))
-    newline = header[0] if header else ""
-    return Embedded(node.value, tuple(offsets), outer, indent="  " if indent is None else indent, line_end=newline)
-
-
 def _merged(node: MapNode) -> list[tuple[Node, Node]]:
     """Return the pairs of a mapping with those of its merge keys (``<<: *base``) that it does not give itself."""
     if all(_text(key) != "<<" for key, _ in node.pairs):
@@ -325,6 +308,14 @@ def _merged(node: MapNode) -> list[tuple[Node, Node]]:
             given.update(_text(name) for name, _ in fresh)
             own += fresh
     return own
+
+
+def _pair_text(text: str, pair: tuple[Node, Node]) -> str:
+    return text[pair[0].span.start : pair[1].span.end].rstrip()
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and not node.value.strip()
 
 
 def _is_open(node: Node) -> bool:

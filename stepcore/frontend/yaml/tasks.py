@@ -15,6 +15,7 @@ from stepcore.fn.prelude import constant_bindings, size_faults
 from stepcore.fn.source import node_span
 from stepcore.frontend.yaml.compose import compose
 from stepcore.frontend.yaml.fields import Fields, Schema
+from stepcore.frontend.yaml.mending import mended, structural
 from stepcore.frontend.yaml.nodes import Document, MapNode, Node, ScalarNode
 from stepcore.frontend.yaml.parts import Declared, read_drawn, read_fns, read_outputs, read_ports
 from stepcore.graph.ir import ProgramSpec
@@ -65,10 +66,21 @@ def read_task(
     binary = _binary(text)
     if binary is not None:
         return _without_spec(source, [binary], answer)
-    document = compose(text)
+    task = _read(source, compose(text), answer, given or {}, dialect)
+    count = structural(task.diagnostics)
+    document = mended(text, TASK_SCHEMA.known) if count else None
+    if document is None:
+        return task
+    again = _read(source, document, answer, given or {}, dialect)
+    return again if structural(again.diagnostics) <= count else task
+
+
+def _read(
+    source: SourceFile, document: Document, answer: TaskFile | None, given: Mapping[str, int], dialect: Dialect
+) -> TaskFile:
     if not isinstance(document.root, MapNode) or not _is_task(document.root):
         return _no_task(source, document, answer)
-    return _Task(source, document, answer, given or {}, dialect).read()
+    return _Task(source, document, answer, given, dialect).read()
 
 
 class _Task:
@@ -207,11 +219,14 @@ def read_answer(text: str, path: str) -> TaskFile:
             found = None
         code = fields.code(found, "impl") if found is not None else None
         block = None if code is None else CodeBlock(code)
-    if block is None and not fields.diagnostics and not document.problems:
-        message = "this file has no key impl, so it answers no task; put the program under impl: |"
-        fields.report("STEP906", Span(0, min(1, len(text))), message)
     # Of a whole task file only impl is used here; what else is wrong with it is found when it is checked itself.
     problems = list(document.problems) if block is None or "impl" in document.broken else []
+    if block is None and not fields.diagnostics and binary is None:
+        slips = mended(text, TASK_SCHEMA.known)
+        problems = problems if slips is None else slips.problems
+        if not problems:
+            message = "this file has no key impl, so it answers no task; put the program under impl: |"
+            fields.report("STEP906", Span(0, min(1, len(text))), message)
     return TaskFile(source, source, impl=block, impl_diagnostics=[*problems, *fields.diagnostics])
 
 

@@ -10,8 +10,10 @@ from typing import Final
 
 from stepcore.frontend.typetext import parse_size, parse_type
 from stepcore.frontend.yaml.compose import compose
-from stepcore.frontend.yaml.fields import embed
+from stepcore.frontend.yaml.embedding import embed
+from stepcore.frontend.yaml.mending import mended
 from stepcore.frontend.yaml.nodes import ListNode, MapNode, Node, ScalarNode
+from stepcore.frontend.yaml.tasks import TASK_SCHEMA
 from stepcore.ide.names.base import NameSpace
 from stepcore.records import Record
 from stepcore.text.span import Embedded, Span
@@ -89,7 +91,10 @@ class TaskTree:
 def task_tree(text: str) -> TaskTree:
     """Read a task file. Never raises; results are shared: do not change them."""
     reader = _Reader(text)
-    root = compose(text).root
+    document = compose(text)
+    if document.problems:
+        document = mended(text, TASK_SCHEMA.known) or document
+    root = document.root
     if isinstance(root, MapNode):
         reader.task(root)
     reader.tree.entries.sort(key=lambda entry: entry.key_span)
