@@ -433,3 +433,31 @@ def test_an_endpoint_on_this_machine_is_reached_without_a_proxy(monkeypatch: pyt
         (answer,) = complete(transport(server))
     assert answer.text == "good"
     assert is_local(server.base_url)
+
+
+def test_no_proxy_reads_what_goes_to_another_machine_unencrypted(
+    monkeypatch: pytest.MonkeyPatch, no_backoff: None
+) -> None:
+    with FakeModelServer(always(fake.says("good"))) as proxy:
+        address = proxy.base_url.removesuffix("/v1")
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, address)
+        elsewhere = replace(endpoint("http://stepsmith.invalid/v1"), key=Secret(KEY))
+        assert fault_of(OpenAITransport(elsewhere, patience=HASTY)).fault in {Fault.UNKNOWN_HOST, Fault.CONNECTION}
+        assert proxy.asked == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed(status: int, no_backoff: None) -> None:
+    with FakeModelServer(always(fake.says("good"))) as other:
+
+        def redirects(handler: fake.Handler, _asked: fake.Asked) -> None:
+            handler.send_response(status)
+            handler.send_header("Location", f"{other.base_url}/chat/completions")
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
+
+        with FakeModelServer(always(redirects)) as server:
+            assert fault_of(transport(server)).fault is Fault.NOT_FOUND
+            assert len(server.asked) == 1
+        assert other.asked == []

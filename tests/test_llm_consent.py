@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -163,3 +164,25 @@ def test_an_answer_that_cannot_be_kept_is_said(tmp_path: Path) -> None:
 def test_it_is_kept_with_the_users_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert default_folder() == tmp_path / "stepsmith"
+
+
+def test_an_address_does_not_run_into_its_port(tmp_path: Path) -> None:
+    require_consent("https://[2001:db8::1]:8443/v1", "m", option=True, folder=tmp_path)
+    require_consent("https://[2001:DB8:0:0::1]:8443/v1", "m", folder=tmp_path)  # another spelling of the same
+    for other in ("https://[2001:db8::1:8443]/v1", "https://[2001:db8::1]/v1"):
+        with pytest.raises(ConsentError, match="nothing was sent"):
+            require_consent(other, "m", folder=tmp_path)
+
+
+def test_a_no_of_earlier_versions_to_an_address_holds(tmp_path: Path) -> None:
+    (tmp_path / "send-to-provider.json").write_text('{"2001:db8::1:8443": false}')
+    with pytest.raises(ConsentError, match="refused before"):
+        require_consent("https://[2001:db8::1]:8443/v1", "m", folder=tmp_path, ask=lambda _: "always")
+
+
+def test_a_pipe_in_place_of_the_answers_is_no_consent(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "send-to-provider.json")
+    with pytest.raises(ConsentError, match="nothing was sent"):
+        require_consent("https://api.example.com/v1", "m", folder=tmp_path)
+    with pytest.raises(ConsentError, match="cannot be kept"):
+        require_consent("https://api.example.com/v1", "m", option=True, folder=tmp_path)

@@ -72,6 +72,15 @@ def test_an_address_is_recognized() -> None:
         ({"model": "x", "base_url": "https://api example.com"}, "cannot be used"),
         ({"model": "x", "base_url": "https://api.example.com/\x01"}, "cannot be used"),
         ({"model": "x", "base_url": "http://[::1"}, "cannot be used"),
+        *(
+            ({"model": "x", "base_url": f"https://{host}/v1"}, "its host is a name")
+            for host in (
+                "[::1].a.example", "localhost%2e", "a.example%2f.b.example", "a.example\\.b.example", "a.example;b",
+                "a.example,b.example", "localhost`b", "a{b}", "a..b", ".a.example", "a.example..", "-a", "a" * 64,
+            )
+        ),
+        ({"model": "x", "base_url": "https://a.example#b.example"}, "its host is a name"),
+        ({"model": "x", "base_url": "https://@a.example/v1"}, "holds no user"),
         ({"model": "x", "base_url": "https://user:sk-1@a.example/v1"}, "holds no user"),
         ({"model": "x", "base_url": "https://a.example/v1?key=sk-1"}, "holds no user"),
     ],
@@ -81,6 +90,19 @@ def test_what_cannot_be_used_is_said(options: dict[str, str], message: str) -> N
         resolve(**options, environ={})  # type: ignore[arg-type]
     assert message in str(caught.value)
     assert "sk-1" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["a_b.example.", "xn--e1afmkfd.example:8443", "LOCALHOST", "10.0.0.1:", "[2001:DB8::1]:80", "[::ffff:10.0.0.1]"],
+)
+def test_hosts_in_each_usual_spelling_can_be_used(host: str) -> None:
+    assert resolve("x", base_url=f"https://{host}/v1", environ={}).base_url == f"https://{host}/v1"
+
+
+def test_the_key_of_a_provider_goes_to_no_unencrypted_spelling_of_it() -> None:
+    found = resolve("x", base_url="http://api.openai.com/v1", environ={"OPENAI_API_KEY": "sk-123456"})
+    assert (found.provider, bool(found.key)) == ("api.openai.com", False)
 
 
 def test_a_key_that_workers_would_inherit_is_refused() -> None:

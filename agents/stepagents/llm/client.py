@@ -249,11 +249,11 @@ class OpenAITransport:
             from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
             # Identity: a small compressed body could become an endless one. Redirects would take code elsewhere; a
-            # proxy would too, where the endpoint is this machine.
+            # proxy would too, where the endpoint is this machine, and reads all of it where nothing is encrypted.
             http = DefaultAsyncHttpxClient(
                 event_hooks={"response": [stop_at_error]},
                 follow_redirects=False,
-                trust_env=not self._endpoint.is_local,
+                trust_env=not self._endpoint.is_local and self._endpoint.base_url.lower().startswith("https:"),
                 timeout=self._patience.timeout,
             )
             self._client = AsyncOpenAI(

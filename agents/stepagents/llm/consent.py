@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from stepagents.llm.providers import is_local
-from stepcore.text.files import write_atomically
+from stepcore.system.scarce import reason_of
+from stepcore.text.files import Unusable, read_file, write_atomically
 from stepcore.text.wording import one_line
 
 FILE_NAME: Final = "send-to-provider.json"
@@ -73,7 +76,7 @@ def require_consent(
     if option is not None:
         remember(place, model, option, folder)
     kept = choices(folder)
-    if option is False or (option is None and configured is False) or kept.get(host) is False:
+    if option is False or (option is None and configured is False) or _is_refused(kept, host):
         where = "just now" if option is False else "in the configuration" if configured is False else "before"
         raise ConsentError(_REFUSED.format(host=host, where=where))
     if not kept.get(f"{place} {model}"):
@@ -84,7 +87,18 @@ def host_of(base_url: str) -> str:
     """Return the host of an endpoint, in one spelling, with its port where that is not the usual one."""
     parts = urlsplit(base_url)
     usual = {"https": 443, "http": 80}.get(parts.scheme)
-    return (parts.hostname or base_url).rstrip(".") + (f":{parts.port}" if parts.port not in (None, usual) else "")
+    host = (parts.hostname or base_url).rstrip(".")
+    if (
+        ":" in host
+    ):  # an IP address, which would run into its port without the brackets, and can be shortened in many ways
+        with suppress(ValueError):
+            host = f"[{ip_address(host).compressed}]"
+    return host + (f":{parts.port}" if parts.port not in (None, usual) else "")
+
+
+def _is_refused(kept: Mapping[str, bool], host: str) -> bool:
+    """Return whether a no is kept for the host; earlier versions wrote IP addresses without brackets."""
+    return kept.get(host) is False or ("[" in host and kept.get(host.replace("[", "").replace("]", "")) is False)
 
 
 def choices(folder: Path | None = None) -> dict[str, bool]:
@@ -94,8 +108,8 @@ def choices(folder: Path | None = None) -> dict[str, bool]:
     """
     path = (folder or default_folder()) / FILE_NAME
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        found = json.loads(read_file(path).text)
+    except (Unusable, ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
         return {}
@@ -122,7 +136,7 @@ def remember(host: str, model: str, given: bool, folder: Path | None = None) -> 
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, (json.dumps(kept, indent=2, sort_keys=True) + "\n").encode("utf-8"))
     except OSError as error:
-        raise ConsentError(f"{one_line(path)}: your answer cannot be kept: {error}") from error
+        raise ConsentError(f"{one_line(path)}: your answer cannot be kept: {reason_of(error)}") from error
 
 
 def _ask_for(

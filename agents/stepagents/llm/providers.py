@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Final
@@ -18,6 +19,8 @@ from stepagents.llm.transport import Secret
 from stepcore.jobs.process import clean_environment
 from stepcore.records import Record
 
+_LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_HOST: Final = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
 LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -258,9 +261,10 @@ def _provider(name: str, base_url: str) -> Provider:
     return Provider(host, base_url, "")
 
 
-def _place(url: str) -> tuple[str | None, str]:
+def _place(url: str) -> tuple[str, str | None, str]:
+    """Return what an address is recognized by; the key of a provider goes to no unencrypted spelling of it."""
     parts = urlsplit(url)
-    return parts.hostname, parts.netloc.rpartition(":")[2]
+    return parts.scheme, parts.hostname, parts.netloc.rpartition(":")[2]
 
 
 def _check_url(base_url: str) -> None:
@@ -273,8 +277,13 @@ def _check_url(base_url: str) -> None:
         parts = None
     if not usable or parts is None:
         raise EndpointError("this base URL cannot be used; it looks like https://api.example.com/v1")
-    if parts.username or parts.password or parts.query:
+    if "@" in parts.netloc or parts.query:
         raise EndpointError("a base URL holds no user, password or query; put the key into an environment variable")
+    if not _HOST.fullmatch(parts.netloc) or "#" in base_url:
+        # Readers of addresses differ about all else: who asks for consent must see the host that gets the text.
+        raise EndpointError(
+            "this base URL cannot be used: its host is a name or an IP address, such as api.example.com"
+        )
 
 
 def _key(provider: Provider, variable: str, environ: Mapping[str, str]) -> Secret:
