@@ -25,6 +25,7 @@ from stepcore.jobs import JobError, Limits, Pool
 ESCAPES = Path(__file__).with_name("escapes")
 COMMAND = (sys.executable, "-m", "escape_worker")
 SECONDS = 20.0
+MEMORY = 1 << 30  # bytes that a worker may have beyond its start
 _HEADER = re.compile(r"^# (text|user|needs): *(.*?)\s*$", re.MULTILINE)
 
 
@@ -132,6 +133,7 @@ def surroundings(root: Path) -> Iterator[Surroundings]:
             "ESCAPE_VICTIM": str(victim.pid),
             "ESCAPE_OWNER": str(os.getpid()),
             "ESCAPE_MARK": made.mark,
+            "ESCAPE_MEMORY": str(MEMORY),
         }
         yield made
 
@@ -182,7 +184,7 @@ def run_attempt(attempt: Attempt, isolation: Isolation, made: Surroundings, *opt
     begun = threading.Event()
     # The mark is in the first environment of the worker, where /proc shows it.
     env = {"ESCAPE_MARK": made.mark, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
-    with Pool((*COMMAND, *options), 1, Limits(seconds=SECONDS, memory=1 << 30), env) as pool:
+    with Pool((*COMMAND, *options), 1, Limits(seconds=SECONDS, memory=MEMORY), env) as pool:
         job = pool.submit(untyped("attempt"), payload, on_progress=lambda _data: begun.set(), isolation=isolation)
         value: Any = None
         try:

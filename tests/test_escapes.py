@@ -51,7 +51,8 @@ def test_no_way_out(attempt: Attempt, profile: str, tmp_path: Path) -> None:
 
 _OPEN = (
     "file_write", "file_chmod", "file_symlink", "net_tcp", "net_udp", "net_unix", "net_abstract", "run_shell",
-    "stay_daemon", "proc_environ", "proc_list", "signal_others", "signal_victim", "namespace_user",
+    "stay_daemon", "memory_memfd", "memory_children", "proc_environ", "proc_list", "signal_others", "signal_victim",
+    "namespace_user",
 )  # fmt: skip
 
 

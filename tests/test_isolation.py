@@ -49,7 +49,7 @@ def test_reports_say_what_is_in_force_and_what_is_not() -> None:
     assert report.layers["files"].by == ("one", "two")
     nothing = unprotected(Isolation())
     assert set(nothing.layers) == set(LAYERS)
-    assert all(not layer.by and "limits on time and memory remain" in layer.gap for layer in nothing.layers.values())
+    assert all(not layer.by and "the limit on time remains" in layer.gap for layer in nothing.layers.values())
 
 
 def test_the_folder_of_the_run() -> None:
@@ -110,7 +110,13 @@ ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50
         ("unshare", {}, EPERM, EPERM, EPERM),
         ("io_uring_setup", {}, EPERM, EPERM, EPERM),
         ("fchmod", {}, EPERM, ALLOW, ALLOW),
-        ("shmget", {}, EPERM, ALLOW, ALLOW),
+        ("shmget", {}, EPERM, EPERM, EPERM),
+        ("memfd_create", {}, ENOSYS, ENOSYS, ENOSYS),
+        ("mmap", {3: 0x21}, EPERM, EPERM, EPERM),  # shared, anonymous
+        ("mmap", {3: 0x4023}, EPERM, EPERM, EPERM),  # the same, validated
+        ("mmap", {3: 0x122}, EPERM, EPERM, EPERM),  # private, but it grows down
+        ("mmap", {3: 0x22}, ALLOW, ALLOW, ALLOW),
+        ("mmap", {3: 0x01}, ALLOW, ALLOW, ALLOW),  # of a file
     ],
 )
 def test_the_filter_decides(
@@ -119,14 +125,14 @@ def test_the_filter_decides(
     words = {0: numbers(machine)[name], 4: ARCHITECTURES[machine]}
     words |= {16 + 8 * index: value for index, value in arguments.items()}
     for isolation, expected in ((TEXT, text), (Isolation(), user), (Isolation(network=True), online)):
-        steps = program(isolation, machine, 4711, private_ipc=True)
+        steps = program(isolation, machine, 4711)
         assert all(0 <= then < 256 and 0 <= otherwise < 256 for _code, then, otherwise, _value in steps)
         assert decide(steps, words) == expected, isolation
 
 
 @pytest.mark.parametrize("machine", list(ARCHITECTURES))
 def test_other_tables_of_calls_end_the_process_and_unknown_calls_pass(machine: str) -> None:
-    steps = program(TEXT, machine, 4711, private_ipc=False)
+    steps = program(TEXT, machine, 4711)
     assert decide(steps, {0: 0, 4: 0x40000003}) == KILL  # i386
     assert decide(steps, {0: 0, 4: ARCHITECTURES[machine]}) == ALLOW
     if machine == "x86_64":
@@ -174,6 +180,56 @@ def test_without_namespaces_the_guardian_ends_what_the_worker_started(attempt: A
         outcome = run_attempt(attempt, isolations(made)["user"], made, "--no-namespaces")
         assert outcome.escapes == [], outcome.shown
         assert outcome.in_force is None or "subreaper" in outcome.in_force.layers["processes"].by
+
+
+_MEMORY = [attempt for attempt in ATTEMPTS if attempt.path.stem.startswith("m_memory")]
+
+
+@linux_only
+@pytest.mark.parametrize("attempt", _MEMORY, ids=lambda attempt: attempt.path.stem)
+def test_without_namespaces_the_guardian_counts_the_memory(attempt: Attempt, tmp_path: Path) -> None:
+    if "seccomp" not in isolation_in_force(Isolation()).layers["calls"].by:
+        pytest.skip("this kernel has no filters of calls")
+    with surroundings(tmp_path) as made:
+        outcome = run_attempt(attempt, isolations(made)["user"], made, "--no-namespaces")
+        assert outcome.escapes == [], outcome.shown
+
+
+@linux_only
+def test_files_that_lie_in_memory_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without namespaces the scratch folder lies where the user's temporary files do: on many systems in memory."""
+    attempt = next(attempt for attempt in ATTEMPTS if attempt.path.stem == "m_memory_files")
+    shared = Path("/dev/shm")
+    if not os.access(shared, os.W_OK):
+        pytest.skip("there is no file system in memory to write to")
+    with tempfile.TemporaryDirectory(dir=shared) as folder, surroundings(tmp_path) as made:
+        monkeypatch.setenv("TMPDIR", folder)
+        outcome = run_attempt(attempt, isolations(made)["user"], made, "--no-namespaces")
+        assert outcome.shown.startswith("STEP406"), outcome.shown
+        assert not list(Path(folder).iterdir())
+
+
+@linux_only
+def test_a_folder_of_the_run_in_shared_memory_is_not_hidden_by_a_private_one(tmp_path: Path) -> None:
+    shared = Path("/dev/shm")
+    if not os.access(shared, os.W_OK):
+        pytest.skip("there is no file system in memory to write to")
+    attempt = next(attempt for attempt in ATTEMPTS if attempt.path.stem == "m_file_user_writes_beside")
+    with tempfile.TemporaryDirectory(dir=shared) as folder, surroundings(Path(folder)) as made:
+        outcome = run_attempt(attempt, isolations(made)["user"], made)
+        assert outcome.escapes and outcome.escapes[0].startswith("it returned"), outcome.shown
+        usual = isolation_in_force(Isolation("user", (str(tmp_path),))).layers["files"]
+        assert outcome.in_force is not None
+        assert outcome.in_force.layers["files"] == usual
+
+
+@linux_only
+@pytest.mark.parametrize("options", [(), ("--no-namespaces",)], ids=["namespaces", "subreaper"])
+def test_memory_that_processes_take_together_is_told_as_what_it_is(options: tuple[str, ...], tmp_path: Path) -> None:
+    attempt = next(attempt for attempt in ATTEMPTS if attempt.path.stem == "m_memory_children")
+    with surroundings(tmp_path) as made:
+        shown = run_attempt(attempt, isolations(made)["user"], made, *options).shown
+        assert shown == "STEP406 the memory limit was reached by all processes of the run together"
 
 
 @linux_only

@@ -6,12 +6,13 @@ while it has one thread and has imported nothing of what it will run. Standard l
 Why a layer of our own: of the bindings for Python one covers Landlock alone, in development releases up to 2025,
 another wraps a libseccomp that has to be installed, and none knows namespaces; bubblewrap is a program that most
 machines lack. What is needed is a dozen system calls, so they are made here through :mod:`ctypes`, one module for each
-layer: :mod:`.namespaces`, :mod:`.mounts`, :mod:`.landlock`, :mod:`.seccomp`. Each is used as far as the kernel grants
-it, and :class:`Report` says what is in force.
+layer: :mod:`.namespaces`, :mod:`.mounts`, :mod:`.landlock`, :mod:`.seccomp`,
+:mod:`.memory`. Each is used as far as the kernel grants it, and :class:`Report` says what is in force.
 """
 
 from stepcore.isolation.policy import (
     LAYERS,
+    OVER_MEMORY,
     TEXT,
     Isolation,
     IsolationLayer,
@@ -21,4 +22,14 @@ from stepcore.isolation.policy import (
     unprotected,
 )
 
-__all__ = ["LAYERS", "TEXT", "Isolation", "IsolationLayer", "Profile", "Report", "isolation_for", "unprotected"]
+__all__ = [
+    "LAYERS",
+    "OVER_MEMORY",
+    "TEXT",
+    "Isolation",
+    "IsolationLayer",
+    "Profile",
+    "Report",
+    "isolation_for",
+    "unprotected",
+]

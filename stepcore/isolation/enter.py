@@ -14,8 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from stepcore.isolation import guardian, landlock, mounts, namespaces, seccomp
+from stepcore.isolation import guardian, landlock, memory, mounts, namespaces, seccomp
 from stepcore.isolation.kernel import MACHINE, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, drop_capabilities, prctl
+from stepcore.isolation.memory import MemoryWatch
 from stepcore.isolation.policy import Isolation, Report
 
 _SCRATCH_PREFIX: Final = "stepsmith-scratch-"
@@ -27,20 +28,23 @@ _SYSTEM: Final = (
     "/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu",
     "/sys/devices/system/node", "/dev/urandom", "/dev/random",
 )  # fmt: skip
-_PLAIN_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full")
+_PLAIN_DEVICES: Final = ("/dev/null", "/dev/full")
+_ZEROS: Final = "/dev/zero"  # shared maps of it, which need to write, are memory that no limit counts
 _GPUS: Final = ("/dev/nvidia*", "/dev/dri", "/dev/kfd", "/dev/dxg")
 # Where libraries put files that nobody wrote by hand.
 _CACHES: Final = ("XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "MPLCONFIGDIR", "NUMBA_CACHE_DIR")
 
 
-def enter(isolation: Isolation) -> tuple[Report, int]:
-    """Isolate this process, as far as this Linux can.
+def enter(isolation: Isolation, *, limited: bool) -> tuple[Report, int]:
+    """Isolate this process, as far as this Linux can. ``limited`` says that its memory is going to be.
 
     It forks (see :mod:`stepcore.isolation.guardian`) and returns in the worker: what is in force, and the worker's
     process id as its owner sees it.
     """
     report = Report(isolation.profile)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    memory.limit_what_data_leaves_out()
+    report.add("memory", "limits of each process")
     folders, readable = writable_folders(isolation), libraries() if isolation.profile == "text" else []
     outer_proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
     try:
@@ -50,7 +54,7 @@ def enter(isolation: Isolation) -> tuple[Report, int]:
         reason = f"no namespaces ({error.strerror})"
         report.add("processes", "subreaper")
         report.lack("processes", f"{reason}: they end with the worker's guardian, unless that is killed with -9")
-    scratch = _fork(isolation, folders, made, report)
+    scratch = _fork(isolation, folders, made, report, limited=limited)
     pid = int(os.readlink("self", dir_fd=outer_proc))
     os.close(outer_proc)
     _restrict(isolation, _paths(isolation, folders, readable, scratch), made, report)
@@ -76,12 +80,17 @@ def _holds_more(folder: str) -> bool:
     return any(place == folder or place.startswith(folder.rstrip("/") + "/") for place in shared)
 
 
-def _fork(isolation: Isolation, folders: Sequence[str], made: frozenset[str], report: Report) -> str:
+def _fork(isolation: Isolation, folders: Sequence[str], made: frozenset[str], report: Report, *, limited: bool) -> str:
     """Become the worker, and return its scratch folder."""
-    in_memory = "mount" in made and os.path.isdir(mounts.SHARED_MEMORY)  # noqa: PTH112
+    hidden = any(f"{folder}/".startswith(f"{mounts.SHARED_MEMORY}/") for folder in folders)  # by a mount on top
+    in_memory = "mount" in made and os.path.isdir(mounts.SHARED_MEMORY) and not hidden  # noqa: PTH112
     scratch = "" if in_memory else _make_scratch()
 
-    def arrange() -> None:
+    def watch() -> MemoryWatch | None:
+        report.add("memory", "a watch of all together")
+        return MemoryWatch({*folders, scratch}) if limited else None
+
+    def arrange() -> MemoryWatch | None:
         nonlocal scratch
         if not scratch:
             programs = isolation.profile == "user"
@@ -90,13 +99,14 @@ def _fork(isolation: Isolation, folders: Sequence[str], made: frozenset[str], re
         if "mount" in made:
             mounts.arrange((*folders, scratch), report)
         _drop(report)
+        return watch()
 
     if "PID" in made:
         report.add("processes", "PID namespace")
         report.add("processes", "IPC namespace")
         guardian.under_init(arrange, scratch)
     else:
-        guardian.under_subreaper(scratch)
+        guardian.under_subreaper(scratch, watch())
         _drop(report)
     if "network" in made:
         report.add("network", "network namespace")
@@ -132,11 +142,13 @@ def _restrict(isolation: Isolation, paths: Iterable[tuple[str, int]], made: froz
     else:
         report.lack("files", "no Landlock: what the user may write can be written")
     if seccomp.available():
-        seccomp.restrict(isolation, private_ipc="IPC" in made)
+        seccomp.restrict(isolation)
         report.add("calls", "seccomp")
+        report.add("memory", "seccomp (none that lies in no file)")
         report.add("network", "seccomp" if not isolation.network else "seccomp (IP only)")
     else:
         report.lack("calls", f"no seccomp filter for {MACHINE}")
+        report.lack("memory", "what lies in no file and is mapped by no process is not counted")
     if isolation.network:
         report.lack("network", "allowed by the user's settings")
 
@@ -148,6 +160,7 @@ def _paths(
     yield scratch, landlock.WRITE
     for device in _PLAIN_DEVICES:
         yield device, landlock.DEVICE
+    yield _ZEROS, landlock.READ
     if isolation.profile == "text":
         for path in (*_SYSTEM, *readable):
             yield path, landlock.READ

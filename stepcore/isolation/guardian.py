@@ -20,13 +20,18 @@ from contextlib import suppress
 from typing import Final, NoReturn
 
 from stepcore.isolation.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl
+from stepcore.isolation.memory import MemoryWatch
+from stepcore.isolation.policy import OVER_MEMORY
+from stepcore.system.processes import descendants
 from stepcore.system.scarce import what_is_scarce
 
+_OVER_MEMORY_STATUS: Final = OVER_MEMORY << 8  # as wait() tells an exit code
 _ROUNDS: Final = 5_000  # of looking for processes to end; far more than the fastest starter needs
 
 
-def under_init(arrange: Callable[[], None], scratch: str) -> None:
-    """Fork init and the worker; returns in the worker, after init has called ``arrange``.
+def under_init(arrange: Callable[[], MemoryWatch | None], scratch: str) -> None:
+    """Fork init and the worker; returns in the worker, after init has called ``arrange``, which says whether it is to
+    watch the memory.
 
     The caller has unshared the PID namespace, so that its first child is the first process of it. ``scratch`` is a
     folder to remove at the end, empty where there is none.
@@ -45,18 +50,18 @@ def under_init(arrange: Callable[[], None], scratch: str) -> None:
         os._exit(0)
     os.close(lifeline)
     try:
-        arrange()
+        watch = arrange()
         worker = os.fork()
     except BaseException as error:  # noqa: BLE001 - a copy of the guardian must not run on
         _last_words(error)
     if worker:
-        _be_init(worker, told)
+        _be_init(worker, told, watch)
     os.close(told)
     os.setsid()
     prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def under_subreaper(scratch: str) -> None:
+def under_subreaper(scratch: str, watch: MemoryWatch | None) -> None:
     """Fork the worker, and let this process end what it leaves behind; returns in the worker."""
     prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
     watched = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -65,7 +70,7 @@ def under_subreaper(scratch: str) -> None:
     if worker:
         # A signal that can be answered, so that the death of the owner does not take the guardian first.
         prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGTERM)
-        _reap(worker, watched, scratch)
+        _reap(worker, watched, scratch, watch)
     guardian = os.getppid()
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     os.setsid()
@@ -86,33 +91,57 @@ def _guard(init: int, status: int, scratch: str) -> NoReturn:
         _last_words(error)
 
 
-def _be_init(worker: int, told: int) -> NoReturn:
-    """Reap whatever the namespace orphans, and end with the worker: the kernel then ends the rest."""
+def _be_init(worker: int, told: int, watch: MemoryWatch | None) -> NoReturn:
+    """Reap whatever the namespace orphans, and end with the worker, or where they hold too much memory: the kernel then
+    ends the rest.
+    """
     try:
         _stand_aside()
-        while True:
-            pid, status = os.wait()
-            if pid == worker:
-                os.write(told, status.to_bytes(4, "little"))
-                os._exit(0)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        status = None
+        while status is None:
+            status = _reaped(worker)
+            if status is None and watch is not None and watch.over():
+                status = _OVER_MEMORY_STATUS
+            if status is None:
+                _wait({signal.SIGCHLD}, watch)
+        os.write(told, status.to_bytes(4, "little"))
+        os._exit(0)
     except BaseException as error:  # noqa: BLE001 - as above
         _last_words(error)
 
 
-def _reap(worker: int, watched: set[signal.Signals], scratch: str) -> NoReturn:
+def _reap(worker: int, watched: set[signal.Signals], scratch: str, watch: MemoryWatch | None) -> NoReturn:
     try:
         _stand_aside()
         status = None
-        while status is None and signal.sigwait(watched) == signal.SIGCHLD:
-            with suppress(ChildProcessError):
-                while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                    if found[0] == worker:
-                        status = found[1]
+        while status is None and _wait(watched, watch) in (None, signal.SIGCHLD):
+            status = _reaped(worker)
+            if status is None and watch is not None and watch.over():
+                status = _OVER_MEMORY_STATUS
         end_descendants()
         forget(scratch)
         _end_like(signal.SIGKILL if status is None else status)
     except BaseException as error:  # noqa: BLE001 - as above
         _last_words(error)
+
+
+def _reaped(worker: int) -> int | None:
+    """Take all children that have ended; return the wait status of the worker if it was among them."""
+    status = None
+    with suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            if found[0] == worker:
+                status = found[1]
+    return status
+
+
+def _wait(signals: set[signal.Signals], watch: MemoryWatch | None) -> int | None:
+    """Wait for one of ``signals``, which are blocked, or until it is time to look at the memory; that is None."""
+    if watch is None:
+        return signal.sigwait(signals)
+    found = signal.sigtimedwait(signals, watch.pause)
+    return None if found is None else found.si_signo
 
 
 def _stand_aside() -> None:
@@ -137,23 +166,6 @@ def end_descendants() -> None:
         except ChildProcessError:
             return
         time.sleep(0.001)
-
-
-def descendants(root: int) -> list[int]:
-    """Return the processes that ``root`` or one of its descendants has started, as far as their parents are alive."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdigit():
-            with suppress(OSError), open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as stat:  # noqa: PTH123
-                children.setdefault(int(stat.read().rpartition(")")[2].split()[1]), []).append(int(name))
-    found: list[int] = []
-    waiting = [root]
-    while waiting:
-        for child in children.get(waiting.pop(), []):
-            if child not in found:
-                found.append(child)
-                waiting.append(child)
-    return found
 
 
 def forget(scratch: str) -> None:

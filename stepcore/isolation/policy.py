@@ -20,7 +20,10 @@ LAYERS: Final[dict[str, str]] = {
     "calls": "no calls that lead out",
     "capabilities": "no privileges",
     "scratch": "a private folder for temporary files",
+    "memory": "one limit for all that a worker and its processes hold",
 }
+# The exit code of a worker that was ended because it and what it had started held more memory than its limit.
+OVER_MEMORY: Final = 76
 
 
 class Isolation(Record):
@@ -120,5 +123,5 @@ def unprotected(isolation: Isolation) -> Report:
     """Return the report of a system of which no layer is used."""
     report = Report(isolation.profile)
     for name in LAYERS:
-        report.lack(name, "this system offers nothing that Stepsmith uses; limits on time and memory remain")
+        report.lack(name, "this system offers nothing that Stepsmith uses; the limit on time remains")
     return report

@@ -79,12 +79,18 @@ _NUMBERS: Final[dict[str, tuple[int, int]]] = {
     "setxattrat": (463, 463), "removexattrat": (466, 466), "mknod": (133, -1), "mknodat": (259, 33),
     "setpriority": (141, 140), "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119),
     "sched_setparam": (142, 118), "sched_setattr": (314, 274), "ioprio_set": (251, 30), "setsid": (112, 157),
-    "file_setattr": (469, 469), "prlimit64": (302, 261),
+    "file_setattr": (469, 469), "prlimit64": (302, 261), "mmap": (9, 222), "memfd_create": (319, 279),
+    "memfd_secret": (447, 447), "map_shadow_stack": (453, 453),
 }  # fmt: skip
 
 _NEVER: Final = tuple(_NUMBERS)[: tuple(_NUMBERS).index("clone")]
 _NETWORK: Final = ("connect", "bind", "listen", "accept", "accept4")
+# Memory that is no file's and that no limit of a process counts: what a map with MAP_ANONYMOUS and MAP_SHARED has, and
+# one that grows like a stack (MAP_GROWSDOWN).
+_SHARED_ANONYMOUS: Final = 0x21
+_GROWS_DOWN: Final = 0x100
 _SHARED: Final = ("shmget", "shmat", "msgget", "semget", "mq_open")
+_WITHOUT_FILE: Final = ("memfd_create", "memfd_secret", "map_shadow_stack")
 _PROGRAMS: Final = ("execve", "execveat", "fork", "vfork")
 # Numbers of processes are reused, and other processes of the user run under the same user id.
 _SIGNALS: Final = ("rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill", "pidfd_open", "pidfd_send_signal")
@@ -107,15 +113,15 @@ def available() -> bool:
     return False
 
 
-def restrict(isolation: Isolation, *, private_ipc: bool) -> None:
+def restrict(isolation: Isolation) -> None:
     """Refuse this thread, and what it starts from now on, all calls that ``isolation`` does not need; for good.
 
-    ``private_ipc`` says that System V's shared memory is that of a namespace. Needs ``no_new_privs``.
+    Needs ``no_new_privs``.
 
     Raises:
         OSError: the kernel refuses it.
     """
-    code = b"".join(struct.pack("=HBBI", *step) for step in program(isolation, MACHINE, os.getpid(), private_ipc))
+    code = b"".join(struct.pack("=HBBI", *step) for step in program(isolation, MACHINE, os.getpid()))
     steps = ctypes.create_string_buffer(code, len(code))
     description = struct.pack("@HP", len(code) // 8, ctypes.addressof(steps))
     syscall("seccomp", _SECCOMP[MACHINE], _SET_MODE_FILTER, 0, ctypes.c_char_p(description))
@@ -162,7 +168,7 @@ class _Steps:
         self.argument(name, index, body)
 
 
-def program(isolation: Isolation, machine: str, pid: int, private_ipc: bool) -> list[tuple[int, int, int, int]]:
+def program(isolation: Isolation, machine: str, pid: int) -> list[tuple[int, int, int, int]]:
     """Return the filter as a list of (code, jump if true, jump if false, value)."""
     is_text = isolation.profile == "text"
     made = _Steps(machine)
@@ -173,16 +179,15 @@ def program(isolation: Isolation, machine: str, pid: int, private_ipc: bool) -> 
     if machine == "x86_64":
         made.add(_JUMP_GREATER_EQUAL, _X32, 0, 1)
         made.add(_RETURN, _KILL)
-    for name in (*_NEVER, *_SCHEDULING):
+    for name in (*_NEVER, *_SCHEDULING, *_SHARED):
         made.refuse(name)
+    for name in _WITHOUT_FILE:  # as if the kernel had none: libraries then use a file
+        made.refuse(name, errno.ENOSYS)
     if not isolation.network:
         for name in ("socket", *_NETWORK):
             made.refuse(name)
     else:
         made.only("socket", 0, _NET_FAMILIES)
-    if is_text or not private_ipc:
-        for name in _SHARED:
-            made.refuse(name)
     if is_text:
         for name in (*_PROGRAMS, *_SIGNALS, *_ATTRIBUTES, "setsid"):
             made.refuse(name)
@@ -198,6 +203,11 @@ def program(isolation: Isolation, machine: str, pid: int, private_ipc: bool) -> 
     if is_text:
         namespaces += [(_JUMP_ANY_BIT, CLONE_THREAD, 1, 0), refused]
     made.argument("clone", 0, namespaces)
+    maps = [
+        (_JUMP_ANY_BIT, _GROWS_DOWN, 3, 0), (_AND, _SHARED_ANONYMOUS, 0, 0),
+        (_JUMP_EQUAL, _SHARED_ANONYMOUS, 1, 0), (_RETURN, _ALLOW, 0, 0), refused,
+    ]  # fmt: skip
+    made.argument("mmap", 3, maps)
     commands = [step for command in _COMMANDS for step in ((_JUMP_EQUAL, command, 0, 1), refused)]
     made.argument("ioctl", 1, commands)
     made.add(_RETURN, _ALLOW)

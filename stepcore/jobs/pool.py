@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from stepcore.findings.codes import Phase, about
-from stepcore.isolation import Isolation
+from stepcore.isolation import OVER_MEMORY, Isolation
 from stepcore.jobdata.kinds import JobKind, Progress, Request, Result, untyped
 from stepcore.jobs.effort import Effort, usage_of_tree
 from stepcore.jobs.job import Job, Limits, OnAsk
@@ -36,6 +36,7 @@ _LOOK: Final = 0.25  # seconds between two looks at a job that tells nothing
 _LOOK_AT_CANCELLED: Final = 0.1
 _MOST_QUESTIONS: Final = 256  # of one job that wait for their answers
 _START: Final = untyped("")  # the kind of a job that is only the start of a worker
+_OVER_MEMORY: Final = f"exit code {OVER_MEMORY}"
 _KEPT_WORKERS: Final = 3  # of a driver, for jobs with different isolation
 
 DEFAULT_COMMAND: Final = (sys.executable, "-P", "-m", "stepcore.sim.worker")
@@ -343,8 +344,10 @@ class _Driver:
             return JobError("STEP407", f"the worker was stopped: it {worker.problem}")
         ending = worker.ending()
         self._drop_worker()
-        hint = ": the system may have run out of memory" if ending == "SIGKILL" else ""
         kind = JobError if has_begun else _NeverBegun
+        if ending == _OVER_MEMORY:
+            return kind("STEP406", "the memory limit was reached by all processes of the run together")
+        hint = ": the system may have run out of memory" if ending == "SIGKILL" else ""
         return kind("STEP407", f"the worker process ended with {ending}{hint}", {"ending": ending})
 
     def _drop_worker(self) -> None:

@@ -301,7 +301,7 @@ def _isolate() -> tuple[Report, int]:
         return unprotected(wanted), os.getpid()
     from stepcore.isolation.enter import enter  # here, because owners import this module, too
 
-    return enter(wanted)
+    return enter(wanted, limited=MEMORY_VARIABLE in os.environ)
 
 
 def _end_everything() -> NoReturn:

@@ -1,0 +1,171 @@
+"""The memory of a worker and of all that it started, together.
+
+The limit of a process's data (``RLIMIT_DATA``) counts neither stacks nor what several processes have or share, nor what
+the kernel holds for them. So stacks and descriptors get limits of their own, the filter of calls refuses memory that
+lies in no file, and whoever watches over the worker looks at the sum of the rest: :class:`MemoryWatch`. Control groups
+would count it all, but they are given to administrators and to services only.
+
+Sources: the kernel's ``Documentation/filesystems/proc.rst`` and ``mm/vma.c`` (what ``RLIMIT_DATA`` counts).
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from stepcore.system.processes import descendants
+
+_MOST_STACK: Final = 64 << 20  # bytes
+_PLAIN_STACK: Final = 8 << 20  # where there was no limit: what systems begin with
+_MOST_DESCRIPTORS: Final = 1024
+# Beyond the limit: pages of files that were written before they were protected, tables of pages.
+_SLACK: Final = 64 << 20
+_FEW_DESCRIPTORS: Final = 128  # of a process, which are not counted
+_BUFFERS: Final = 416 << 10  # bytes that the kernel holds at most behind a socket (twice net.core.wmem_max)
+
+_ALONE: Final = 0.1  # seconds between two looks at a worker that has started nothing
+_TOGETHER: Final = 0.02  # and at one that has: a processor fills some 50 MB meanwhile
+_SHARE: Final = 4  # times the time that a look took, at least, until the next one
+
+_OF_STATUS: Final = (b"RssAnon:", b"RssShmem:", b"VmSwap:", b"VmPTE:")
+_OF_SHARES: Final = (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")
+
+
+def limit_what_data_leaves_out() -> None:
+    """Limit the stack and the descriptors of this process and of all that it starts; for good."""
+    for what, most, plain in (
+        (resource.RLIMIT_STACK, _MOST_STACK, _PLAIN_STACK),
+        (resource.RLIMIT_NOFILE, _MOST_DESCRIPTORS, _MOST_DESCRIPTORS),
+    ):
+        soft, hard = resource.getrlimit(what)
+        hard = most if hard == resource.RLIM_INFINITY else min(hard, most)
+        soft = min(plain, hard) if soft == resource.RLIM_INFINITY else min(soft, hard)
+        resource.setrlimit(what, (soft, hard))
+
+
+class MemoryWatch:
+    """Looks whether all processes below this one hold more memory than one of them is allowed.
+
+    The first of them is the worker; its own limit holds for all of them together. Before it has one nothing is counted.
+    Made by the process that watches, or by its parent. ``folders`` are those that may be written: what is written there
+    counts where they lie in memory.
+    """
+
+    def __init__(self, folders: Iterable[str]) -> None:
+        self._in_memory = {folder: _used(folder) for folder in folders if _lies_in_memory(folder)}
+        self._limit: int | None = None
+        self._next = 0.0  # time of the next look
+        self._pause = _ALONE
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look."""
+        return max(self._next - time.monotonic(), 0.001)
+
+    def over(self) -> bool:
+        """Return whether the limit is passed; looks when it is time to."""
+        begun = time.monotonic()
+        if begun < self._next:
+            return False
+        found = self._look()
+        ended = time.monotonic()
+        self._next = ended + max(self._pause, _SHARE * (ended - begun))
+        return found
+
+    def _look(self) -> bool:
+        watched = _watched()
+        self._pause = _ALONE if len(watched) < 2 else _TOGETHER
+        if self._limit is None and watched:
+            self._limit = _data_limit(watched[0])
+        if self._limit is None:
+            return False
+        allowed = self._limit + _SLACK - sum(_used(folder) - before for folder, before in self._in_memory.items())
+        if sum(map(_at_most, watched)) <= allowed:
+            return False
+        return sum(map(_share, watched)) > allowed  # takes longer: pages that several have count once
+
+
+def _watched() -> list[int]:
+    """Return the processes below this one, as its ``/proc`` names them."""
+    own = int(os.readlink("/proc/self"))  # noqa: PTH115
+    if own == 1:  # the first of a namespace: all others are below it, also those whose parents have just ended
+        return sorted(int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1")  # noqa: PTH208
+    return descendants(own)
+
+
+def _data_limit(process: int) -> int | None:
+    with suppress(OSError), open(f"/proc/{process}/limits", "rb") as limits:  # noqa: PTH123
+        for line in limits:
+            if line.startswith(b"Max data size"):
+                hard = line.split()[4]
+                return int(hard) if hard.isdigit() else None
+    return None
+
+
+def _at_most(process: int) -> int:
+    """Return how many bytes a process holds at most, quickly: what it has in common with others counts in full."""
+    return _sum_of(f"/proc/{process}/status", _OF_STATUS) + _buffers(_open_descriptors(process))
+
+
+def _share(process: int) -> int:
+    """Return the bytes that a process holds, and its share of what several hold; if it hides them, :func:`_at_most`."""
+    with suppress(OSError):
+        held = _sum_of(f"/proc/{process}/smaps_rollup", _OF_SHARES, told=False)
+        tables = _sum_of(f"/proc/{process}/status", (b"VmPTE:",))
+        folder = f"/proc/{process}/fd"
+        kinds = (os.readlink(f"{folder}/{name}") for name in os.listdir(folder))  # noqa: PTH115, PTH208
+        return held + tables + _buffers(sum(kind.startswith(("socket:", "pipe:")) for kind in kinds))
+    return _at_most(process)
+
+
+def _sum_of(path: str, names: tuple[bytes, ...], told: bool = True) -> int:
+    """Return the sum in bytes of lines that a file of ``/proc`` gives in kB; 0 for a process that is gone.
+
+    Raises:
+        OSError: it may not be read, and ``told`` is false.
+    """
+    try:
+        with open(path, "rb") as lines:  # noqa: PTH123
+            return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(names))
+    except OSError:
+        if told:
+            return 0
+        raise
+
+
+def _open_descriptors(process: int) -> int:
+    """Return how many a process has open; 0 before Linux 6.2, which began to tell."""
+    try:
+        return os.stat(f"/proc/{process}/fd").st_size  # noqa: PTH116
+    except OSError:
+        return 0
+
+
+def _buffers(descriptors: int) -> int:
+    return max(descriptors - _FEW_DESCRIPTORS, 0) * _BUFFERS
+
+
+def _lies_in_memory(folder: str) -> bool:
+    """Return whether a folder is part of a tmpfs."""
+    try:
+        device = os.stat(folder).st_dev  # noqa: PTH116
+        if os.major(device):  # a disk
+            return False
+        number = f"{os.major(device)}:{os.minor(device)}"
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts:  # noqa: PTH123
+            fields = [line.split() for line in mounts]
+    except OSError:
+        return False
+    return any(line[2] == number and line[line.index("-") + 1] == "tmpfs" for line in fields)
+
+
+def _used(folder: str) -> int:
+    try:
+        facts = os.statvfs(folder)
+    except OSError:
+        return 0
+    return (facts.f_blocks - facts.f_bfree) * facts.f_frsize
