@@ -86,6 +86,19 @@ def hoard(size: int, _context: Context) -> int:
     return len(bytearray(size))
 
 
+def hoard_apart(order: list[int], _context: Context) -> int:
+    """Let `order[0]` processes hold `order[1]` bytes each, all at once."""
+    count, size = order
+    program = f"held = bytearray({size})\nheld[::4096] = b'x' * len(held[::4096])\nprint(flush=True)\ninput()"
+    pipe = subprocess.PIPE
+    started = [subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe) for _ in range(count)]
+    told = [each.stdout.readline() for each in started if each.stdout]
+    time.sleep(1.0)
+    for each in started:
+        each.communicate(b"\n")
+    return told.count(b"\n")
+
+
 def noise(text: str, _context: Context) -> str:
     """Print in every way that user code has, and read from standard input."""
     print(text)
@@ -159,8 +172,8 @@ def child(_payload: Any, context: Context) -> None:
 HANDLERS = [
     Handler(untyped(run.__name__), run)
     for run in (
-        echo, garbage, pid, sleep, polite, late, until, spin, die, leave, hoard, noise, ask, environment, fail, defect,
-        no_json, forge, child,
+        echo, garbage, pid, sleep, polite, late, until, spin, die, leave, hoard, hoard_apart, noise, ask, environment,
+        fail, defect, no_json, forge, child,
     )
 ]  # fmt: skip
 

@@ -31,7 +31,7 @@ COMMAND = (sys.executable, "-m", "job_worker")
 
 
 def test_what_a_worker_may_do_survives_the_environment() -> None:
-    for isolation in (TEXT, Isolation(), Isolation("user", ("/a b", "/c"), True, "/c/d.py")):
+    for isolation in (TEXT, Isolation(), Isolation("user", ("/a b", "/c"), True, "/c/d.py", 3)):
         assert Isolation.decode(isolation.encode()) == isolation
     forged = Isolation("text", ("/home",), network=True).encode()
     assert Isolation.decode(forged) == TEXT

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from processes import PATIENCE, alive, descendants, eventually
+from stepcore.isolation import Isolation
 from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import JobCancelled, JobError, Limits, Pool, effort, importing
 from stepcore.jobs.messages import HOME, PROTOCOL, decode, encode
@@ -161,6 +162,20 @@ def test_the_memory_limit_is_an_error_and_the_worker_lives(pool: Pool) -> None:
     assert failure(pool, "hoard", 1 << 30).code == "STEP406"
     assert pool.submit(untyped("hoard"), 64 << 20).result(PATIENCE) == 64 << 20
     assert pool.submit(untyped("pid"), None).result(PATIENCE) == before
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited on Linux only")
+@pytest.mark.parametrize(("workers", "told"), [(0, "STEP406"), (3, "")])
+def test_workers_that_a_job_starts_itself_have_their_limits_besides(workers: int, told: str) -> None:
+    isolation = Isolation(workers=workers)
+    with make_pool() as opened:
+        job = opened.submit(untyped("hoard_apart"), [3, 160 << 20], isolation=isolation)
+        if told:
+            with pytest.raises(JobError) as caught:
+                job.result(PATIENCE)
+            assert caught.value.code == told
+        else:
+            assert job.result(PATIENCE) == 3
 
 
 def test_cancelling_a_job_that_listens_keeps_the_worker(pool: Pool) -> None:
@@ -355,6 +370,7 @@ def test_close_ends_everything() -> None:
 def test_no_orphans_when_the_owner_goes(how: str) -> None:
     script = f"""
 import sys, time
+from stepcore.isolation import Isolation
 from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import Pool
 pool = Pool({COMMAND!r}, 1)

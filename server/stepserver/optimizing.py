@@ -8,6 +8,7 @@ that it was ordered for, and is put into the document by ``stepsmith.server.take
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -307,4 +308,5 @@ def _isolation(request: OptimizeRequest) -> Isolation:
     """Return what the worker may do: start the workers that time and verify, each kept away from more than it needs."""
     inner = isolation_for(Path(request.path), network=request.network)
     kept = {str(Path(file).parent) for file in (request.ledger, request.store) if file}
-    return Isolation("user", tuple(sorted({*inner.folders, request.records, *kept})), inner.network)
+    folders = tuple(sorted({*inner.folders, request.records, *kept}))
+    return Isolation("user", folders, inner.network, workers=2 * (os.cpu_count() or 1))

@@ -88,7 +88,7 @@ def _fork(isolation: Isolation, folders: Sequence[str], made: frozenset[str], re
 
     def watch() -> MemoryWatch | None:
         report.add("memory", "a watch of all together")
-        return MemoryWatch({*folders, scratch}) if limited else None
+        return MemoryWatch({*folders, scratch}, 1 + isolation.workers) if limited else None
 
     def arrange() -> MemoryWatch | None:
         nonlocal scratch

@@ -50,13 +50,14 @@ def limit_what_data_leaves_out() -> None:
 class MemoryWatch:
     """Looks whether all processes below this one hold more memory than one of them is allowed.
 
-    The first of them is the worker; its own limit holds for all of them together. Before it has one nothing is counted.
-    Made by the process that watches, or by its parent. ``folders`` are those that may be written: what is written there
-    counts where they lie in memory.
+    The first of them is the worker; its own limit, ``shares`` times, holds for all of them together. Before it has one
+    nothing is counted. Made by the process that watches, or by its parent. ``folders`` are those that may be written:
+    what is written there counts where they lie in memory.
     """
 
-    def __init__(self, folders: Iterable[str]) -> None:
+    def __init__(self, folders: Iterable[str], shares: int) -> None:
         self._in_memory = {folder: _used(folder) for folder in folders if _lies_in_memory(folder)}
+        self._shares = shares
         self._limit: int | None = None
         self._next = 0.0  # time of the next look
         self._pause = _ALONE
@@ -83,7 +84,8 @@ class MemoryWatch:
             self._limit = _data_limit(watched[0])
         if self._limit is None:
             return False
-        allowed = self._limit + _SLACK - sum(_used(folder) - before for folder, before in self._in_memory.items())
+        written = sum(_used(folder) - before for folder, before in self._in_memory.items())
+        allowed = self._shares * (self._limit + _SLACK) - written
         if sum(map(_at_most, watched)) <= allowed:
             return False
         return sum(map(_share, watched)) > allowed  # takes longer: pages that several have count once

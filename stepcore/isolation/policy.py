@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -33,19 +33,19 @@ class Isolation(Record):
     scratch folder, nothing is read but Python's libraries. Profile ``user`` is for a user's own functions: they may
     start programs, read what the user may read, and write in the scratch folder and in ``folders`` (absolute paths);
     there is no network unless ``network`` says so, which only a user's own settings may do. ``file`` is the file that
-    holds them: what ran one file's functions may have been changed by them, and judges no other.
+    holds them: what ran one file's functions may have been changed by them, and judges no other. ``workers`` says how
+    many workers a job starts itself: each may hold as much memory as the worker.
     """
 
     profile: Profile = "user"
     folders: tuple[str, ...] = ()
     network: bool = False
     file: str = ""
+    workers: int = 0
 
     def encode(self) -> str:
         """Return it as the text of a variable of the environment."""
-        return json.dumps(
-            {"profile": self.profile, "folders": self.folders, "network": self.network, "file": self.file}
-        )
+        return json.dumps(asdict(self))
 
     @staticmethod
     def decode(text: str) -> Isolation:
@@ -63,6 +63,7 @@ class Isolation(Record):
             tuple(map(str, found.get("folders", ()))) if is_user else (),
             is_user and found.get("network") is True,
             str(found.get("file", "")) if is_user else "",
+            found["workers"] if is_user and isinstance(found.get("workers"), int) else 0,
         )
 
 

@@ -34,9 +34,9 @@ def _refuse(_question: Any) -> Any:
 class Limits(Record):
     """Limits of a job: ``seconds`` of work, see :mod:`stepcore.jobs.effort`, ``memory`` in bytes (None: no limit).
 
-    ``memory`` counts what a worker allocates beyond its own start; ``start_seconds`` bounds the start of a
-    worker, in seconds of work, too. ``parts``: a job may say so often that it begins a part (progress with
-    ``part``), for which ``seconds`` count anew.
+    ``memory`` counts what a worker and all that it starts hold beyond its own start, together; ``start_seconds`` bounds
+    the start of a worker, in seconds of work, too. ``parts``: a job may say so often that it begins a part (progress
+    with ``part``), for which ``seconds`` count anew.
     """
 
     seconds: float | None = 60.0
