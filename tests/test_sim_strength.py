@@ -21,7 +21,7 @@ from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ide.analysis import analyze
 from stepcore.ide.results import run_diagnostics
 from stepcore.jobdata.programs import Decided, SimulateRequest, VerdictRow
-from stepcore.sim.flow import reaching
+from stepcore.sim.flow import Flow, reaching
 from stepcore.sim.functional import Session
 from stepcore.sim.strength import Recipe, Strength, examine_world, redraw
 from stepcore.sim.worker.simulate import simulate
@@ -158,16 +158,23 @@ def test_inputs_that_are_used_for_their_shape_only_raise_no_alarm() -> None:
     assert verdict.untested is None
 
 
-def test_ones_that_count_are_no_weakness_and_stay_ones_for_programs() -> None:
+def test_ones_that_count_stay_ones_for_programs_and_one_without_them_is_told() -> None:
+    """A program without a weight that is all ones was accepted without a word."""
     text = task_text(
         "input_data['E0'] * input_data['W']",
         function("fn_same", "input[0] * 1"),
+        function("fn_right", "input[0] * input_data['W'][0]"),
         parameters="{name: W, dtype: fp32, dims: [1], data_gen: torch.ones}",
         dims="[M, N]",
     )
-    verdict = Bed(text).verify("E1 = step.Map(fn=fn_same).apply(E0)\nreturn E1")
+    bed = Bed(text)
+    verdict = bed.verify("E1 = step.Map(fn=fn_same).apply(E0)\nreturn E1")
     assert verdict.accepted
-    assert verdict.untested is None
+    assert verdict.untested == Untested(fixed=("W",))
+    assert verdict.untested.note == "W is all ones or zeros as drawn: with other numbers this program is wrong in it"
+    right = bed.verify("E1 = step.Map(fn=fn_right).apply(E0)\nreturn E1")
+    assert right.accepted
+    assert right.untested is None
 
 
 def test_a_selector_stays_a_selector_when_it_is_redrawn() -> None:
@@ -203,11 +210,11 @@ def count_examinations(monkeypatch: pytest.MonkeyPatch) -> list[World]:
     """Return a list to which each examination from now on adds what it examines."""
     examined: list[World] = []
 
-    def examine(world: World) -> Strength:
+    def examine(world: World, flow: Flow) -> Strength:
         examined.append(world)
-        return examine_world(world)
+        return examine_world(world, flow)
 
-    monkeypatch.setattr("stepcore.sim.functional.examine_world", examine)
+    monkeypatch.setattr("stepcore.sim.unsaid.examine_world", examine)
     forget_tasks()
     return examined
 
@@ -249,10 +256,10 @@ def test_other_data_of_a_task_are_examined_for_themselves(monkeypatch: pytest.Mo
 
 
 def test_a_wrong_program_costs_no_examination(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(_world: object) -> None:
+    def never(_world: object, _flow: object) -> None:
         raise AssertionError("examined")
 
-    monkeypatch.setattr("stepcore.sim.functional.examine_world", never)
+    monkeypatch.setattr("stepcore.sim.unsaid.examine_world", never)
     assert not Bed(gated(0.5)).verify(ZEROS).accepted
 
 
@@ -279,11 +286,11 @@ def simulated(text: str, context: Told) -> VerdictRow | None:
 def test_a_simulation_tells_its_verdict_before_it_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
 
-    def examine(world: World) -> Strength:
+    def examine(world: World, flow: Flow) -> Strength:
         assert told.verdicts, "told before"
-        return examine_world(world)
+        return examine_world(world, flow)
 
-    monkeypatch.setattr("stepcore.sim.functional.examine_world", examine)
+    monkeypatch.setattr("stepcore.sim.unsaid.examine_world", examine)
     right = SAVED.replace("step.Map(fn=fn_gate)", "step.Map(fn=fn_zero)").replace("> 0.0", "> 5.0")
     found = simulated(right, told)
     assert [verdict.accepted for verdict in told.verdicts] == [True]
@@ -314,7 +321,7 @@ def _values(x: Tensor, y: Tensor, z: Tensor) -> list[Tensor]:
 def test_what_reaches_a_result_is_seen_through_views_writes_and_decisions() -> None:
     x, y, z = torch.randn(2, 2), torch.randn(2, 2), torch.randn(3, 2)
     given = {"x": [x], "y": [y], "z": [z]}
-    _, reached = reaching(given, lambda: _values(x, y, z))
+    _, reached = reaching(Flow(given), lambda: _values(x, y, z))
     # ``y`` decides a branch, so it reaches all.
     assert [sorted(names) for names in reached] == [["x", "y"], ["y", "z"], ["x", "y"], ["y"]]
 

@@ -212,7 +212,7 @@ _TABLE: Final = (
     CodeInfo("STEP412", "lists differ in length", Phase.RUN, outcome=Outcome.FAILED),
     CodeInfo("STEP413", "address outside of the memory", Phase.RUN, outcome=Outcome.FAILED),
     CodeInfo("STEP414", "result that depends on arrival", Phase.RUN, Severity.WARNING),
-    CodeInfo("STEP415", "verification says nothing about an input", Phase.RUN, Severity.WARNING),
+    CodeInfo("STEP415", "verification says nothing about an input or a condition", Phase.RUN, Severity.WARNING),
     CodeInfo("STEP416", "argument of a composition that no program reads", Phase.ELABORATION),
     CodeInfo("STEP417", "memory read or stored without order", Phase.RUN, outcome=Outcome.FAILED),
     CodeInfo("STEP418", "loop that does not end", Phase.RUN, outcome=Outcome.FAILED),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from stepcore.findings.codes import Part, about, faults
 from stepcore.findings.diagnostics import Diagnostic, Severity, StepError
 from stepcore.jobdata.programs import (
     AffineRow,
+    ConditionRow,
     FunctionalRow,
     MismatchRow,
     NanOriginRow,
@@ -24,6 +26,7 @@ from stepcore.text.span import Span
 
 ARRIVAL: Final = "STEP414"
 UNTESTED: Final = "STEP415"
+_MOST_SHOWN: Final = 3  # conditions that a note tells; a row has all of them
 
 
 class FunctionalPart(Record):
@@ -93,23 +96,49 @@ class NanOrigin(Record):
     name: str
 
 
+class UntestedCondition(Record):
+    """A condition that went one way only: what to say of it, and where it stands.
+
+    ``span`` is its place in the text of the declarations; of a user's own Python there are line and column, from 1.
+    """
+
+    note: str
+    span: Span | None = None
+    line: int = 0
+    column: int = 0
+
+    @property
+    def placed(self) -> str:
+        """The note with its place, as far as that is known."""
+        return f"{self.note} (line {self.line}, column {self.column})" if self.line else self.note
+
+
 class Untested(Record):
     """What a verification says nothing about, on the data drawn and on stronger data.
 
     ``inputs`` are inputs and parameters that the reference computes with, and on which no result depends;
-    ``outputs`` are results that were the same for all inputs.
+    ``outputs`` are results that were the same for all inputs. ``fixed`` are those that are all ones, or all zeros, by
+    how they are drawn, without which the program is right for these numbers only. ``conditions`` of program or
+    reference went the same way on all data.
     """
 
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    conditions: tuple[UntestedCondition, ...] = ()
 
     def both(self, other: Untested | None) -> Untested | None:
-        """Return what neither of two verifications of one task tests."""
-        if other is None:
-            return None
-        inputs = tuple(name for name in self.inputs if name in other.inputs)
-        outputs = tuple(name for name in self.outputs if name in other.outputs)
-        return Untested(inputs, outputs) if inputs or outputs else None
+        """Return what neither of two verifications of one task tests.
+
+        What is said of one program (``fixed`` inputs, conditions) stays: ``other`` is about the reference alone.
+        """
+        inputs = () if other is None else tuple(name for name in self.inputs if name in other.inputs)
+        outputs = () if other is None else tuple(name for name in self.outputs if name in other.outputs)
+        return replace(self, inputs=inputs, outputs=outputs).or_none()
+
+    def or_none(self) -> Untested | None:
+        """Return None where everything is tested."""
+        return self if self.inputs or self.outputs or self.fixed or self.conditions else None
 
     @property
     def note(self) -> str:
@@ -124,6 +153,15 @@ class Untested(Record):
             was = "is" if len(self.outputs) == 1 else "are"
             names = _listed(self.outputs, "and")
             parts.append(f"{names} {was} the same for all inputs: a program that returns constants is accepted, too")
+        if self.fixed:
+            them, are = ("it", "is") if len(self.fixed) == 1 else ("them", "are")
+            names = _listed(self.fixed, "and")
+            parts.append(
+                f"{names} {are} all ones or zeros as drawn: with other numbers this program is wrong in {them}"
+            )
+        parts += [condition.placed for condition in self.conditions[:_MOST_SHOWN]]
+        if len(self.conditions) > _MOST_SHOWN:
+            parts.append(f"{len(self.conditions) - _MOST_SHOWN} more conditions went one way only")
         return "; ".join(parts)
 
     @property
@@ -254,7 +292,10 @@ def as_row(
 
 
 def _untested(untested: Untested | None) -> UntestedRow | None:
-    return None if untested is None else UntestedRow(UNTESTED, untested.inputs, untested.outputs, untested.note)
+    if untested is None:
+        return None
+    rows = tuple(ConditionRow(each.note, each.line, each.column) for each in untested.conditions)
+    return UntestedRow(UNTESTED, untested.inputs, untested.outputs, untested.note, untested.fixed, rows)
 
 
 def _mismatch(place: MismatchPlace | None) -> MismatchRow | None:

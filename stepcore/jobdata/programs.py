@@ -116,13 +116,27 @@ class NanOriginRow(Record):
     column: int
 
 
+class ConditionRow(Record):
+    """What a verification does not say of a condition, and where that stands, from 1 (0: nobody knows)."""
+
+    note: str
+    line: int
+    column: int
+
+
 class UntestedRow(Record):
-    """What a verdict is not worth: inputs on which no result depends, results that are the same for all inputs."""
+    """What a verdict is not worth: inputs on which no result depends, results that are the same for all inputs.
+
+    ``fixed`` are inputs that are all ones or zeros as drawn, without which the program is right for these only;
+    ``conditions`` went one way on all data.
+    """
 
     code: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     note: str
+    fixed: tuple[str, ...] = ()
+    conditions: tuple[ConditionRow, ...] = ()
 
 
 class ArrivalRow(Record):

@@ -88,8 +88,19 @@ def _component(port: Port, item: Single, shape: tuple[int, ...]) -> Tensor:
         return torch.randn(shape, dtype=torch.float32)
     if dtype == torch.bool:
         return torch.randint(0, 2, shape)
+    least, most = whole_limits(port)
+    return torch.randint(least, most + 1, shape)
+
+
+def whole_limits(port: Port) -> tuple[int, int]:
+    """Return the least and the greatest whole number that is drawn for ``port``."""
     least = port.minimum or 0
-    return torch.randint(least, (max(least, _MOST) if port.maximum is None else port.maximum) + 1, shape)
+    return least, max(least, _MOST) if port.maximum is None else port.maximum
+
+
+def is_whole(item: Single) -> bool:
+    """Whether a component holds whole numbers."""
+    return not selects(item) and dtype_of(item) in ("int32", "int64")
 
 
 def selects(item: Single) -> bool:

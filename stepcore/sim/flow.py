@@ -23,24 +23,25 @@ _SHAPE_AFTER_FIRST: Final = frozenset({"expand_as", "reshape_as", "type_as", "vi
 _TO_PYTHON: Final = frozenset({"_local_scalar_dense", "is_nonzero", "equal", "item"})
 _NEW: Final = frozenset({"lift_fresh", "lift_fresh_copy", "lift"})  # a tensor made of numbers of Python
 _NOTHING: Final[frozenset[str]] = frozenset()
+_INPUT: Final = frozenset({""})
 
 
-def reaching(
-    tensors: Mapping[str, Sequence[Tensor]], compute: Callable[[], Sequence[Tensor]]
-) -> tuple[list[Tensor], list[frozenset[str]]]:
-    """Run ``compute``; return its results, and for each the names of the ``tensors`` that reach it.
+def reaching(flow: Flow, compute: Callable[[], Sequence[Tensor]]) -> tuple[list[Tensor], list[frozenset[str]]]:
+    """Run ``compute`` under ``flow``; return its results, and for each the names of the tensors that reach it.
 
     What Python decides by a value (``if x.sum() > 0``) is taken to reach every result. Values that leave torch by other
     ways (``tolist``, NumPy) are not followed: less is said to reach the results then, never more.
     """
-    flow = _Flow(tensors)
     with flow:
         results = list(compute())
     return results, [flow.of(result) | flow.decisions for result in results]
 
 
-class _Flow(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Follows memory: views share it, and what is written in place is reached like what is computed anew."""
+class Flow(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Follows memory: views share it, and what is written in place is reached like what is computed anew.
+
+    ``tensors`` are what results may depend on, by name.
+    """
 
     def __init__(self, tensors: Mapping[str, Sequence[Tensor]]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -56,6 +57,10 @@ class _Flow(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Leave torch's compiler alone: wrapping the operations for it would import it, which takes two seconds."""
         return False
 
+    def begin(self, tensors: Sequence[Tensor]) -> None:
+        """Forget what was followed; all of ``tensors`` are inputs."""
+        self._reach = dict.fromkeys((_memory(tensor) for tensor in tensors), _INPUT)
+
     def of(self, tensor: Tensor) -> frozenset[str]:
         """Return the names of what reaches ``tensor``."""
         return self._reach.get(_memory(tensor), _NOTHING)
@@ -65,6 +70,7 @@ class _Flow(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         """Run an operation and note what reaches its results."""
         kwargs = kwargs or {}
+        self.look(func, args, kwargs)
         found = func(*args, **kwargs)
         name = func.overloadpacket.__name__
         given = list(_tensors((args, kwargs)))
@@ -82,7 +88,14 @@ class _Flow(TorchDispatchMode):  # type: ignore[no-untyped-call]
             memory = _memory(result)
             kept = self._reach.get(memory, _NOTHING) if memory in before and name not in _NEW else _NOTHING
             self._reach[memory] = kept | names
+        self.after(func, args, found)
         return found
+
+    def look(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Look at an operation that is about to run, on arguments whose origin is known; a subclass may."""
+
+    def after(self, func: Any, args: tuple[Any, ...], found: Any) -> None:
+        """Look at what an operation gave; a subclass may."""
 
 
 def _memory(tensor: Tensor) -> int:

@@ -21,7 +21,7 @@ from stepcore.costs.bounds import DEFAULT_LIMIT, Bounds, check_sizes
 from stepcore.findings.codes import Outcome, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.findings.errors import SimError
-from stepcore.findings.verdict import Comparison, FunctionalPart, Static, Verdict, static
+from stepcore.findings.verdict import Comparison, FunctionalPart, Static, Untested, Verdict, static
 from stepcore.graph.evaluate import Observer, evaluate
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.layouts import LayoutError
@@ -29,12 +29,15 @@ from stepcore.graph.typed import TypedGraph
 from stepcore.ops.base import RuleError
 from stepcore.records import Record
 from stepcore.sim.compare import compare
+from stepcore.sim.conditions import Noting
+from stepcore.sim.deciding import may_decide
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
 from stepcore.sim.layout import put_together
 from stepcore.sim.ragged import StreamData
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.strength import EXAMINED, Strength, all_finite, examine_world, not_on
+from stepcore.sim.unsaid import Examined, Said
 from stepcore.sim.world import Reference, World
 from stepcore.sizes.dim import DimError
 
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from stepcore.sim.arrival_ops import ArrivalOrder
 
 MOST_REVERSED: Final = 8  # operators whose order is reversed alone, a run each
+_MOST_SAID: Final = 64  # programs of one task of which is known what their verdicts are worth
 _NO_REFERENCE = "there is no reference to compare with; a program has reference=, a task data_transform"
 
 
@@ -114,6 +118,8 @@ class Session:
         self._leaves = any(port.written for port in spec.parameters) or any(port.memory for port in spec.outputs or ())
         self.order: ArrivalOrder | None = None  # in which chunks arrive in runs on these data; None: as stated
         self._strength: Strength | None = None
+        self._examined: Examined | None = None
+        self._said_of: dict[object, Said] = {}
         self._further: list[tuple[str, World]] = []
 
     def _world(self, dtype: torch.dtype) -> World:
@@ -176,7 +182,7 @@ class Session:
         """Return a verdict of :meth:`decided` with what it is worth: on stronger data, too, where those drawn say too
         little. One on values that are wrong stays as it is.
         """
-        if not verdict.functional.ok or self._says_all:
+        if not verdict.functional.ok or self._says_all(checked):
             return verdict
         start = perf_counter() - verdict.seconds
         known = Static(verdict.shape, verdict.affine)
@@ -185,12 +191,13 @@ class Session:
         except SimError as error:
             return known.ran(error.judged(), start, node=error.node)
 
-    @property
-    def _says_all(self) -> bool:
+    def _says_all(self, checked: Checked) -> bool:
         """Whether it is known of these data that a right verdict on them says all: nothing is left to examine."""
         if not self._examine:
             return not self._further
-        return self._strength is not None and self._strength.untested is None and not self._further
+        if self._strength is None or self._strength.untested is not None or self._further:
+            return False
+        return self._examined is None or self._said_of.get(_steps(checked.typed)) == Said()
 
     def _judged(self, checked: Checked, known: Static, faults: Sequence[Diagnostic], start: float) -> Verdict:
         if faults:
@@ -223,7 +230,8 @@ class Session:
             self._strength = Strength()
             if self.world.has_reference and self.bounds.fixed <= EXAMINED:
                 world = self.precise()
-                self._strength = examine_world(world)
+                self._examined = Examined.of(world)
+                self._strength = self._examined.strength
                 self._further = [(not_on(recipe.text), world.varied(data)) for recipe, data in self._strength.further]
                 if self.spec.drawn and self._given is None:
                     self._look_at_bounds(world)
@@ -259,7 +267,7 @@ class Session:
         if known is None or known.further or not same or self._reference or other._reference or self.spec.drawn:
             return
         if self.spec.says_the_same(other.spec):
-            self._strength = known
+            self._strength, self._examined = known, other._examined
 
     def _right(self, graph: TypedGraph, known: Static, functional: FunctionalPart, start: float) -> Verdict:
         """Return the verdict on values that are right on the data drawn."""
@@ -275,7 +283,45 @@ class Session:
                 errors = functional.max_abs_error, found.max_abs_error
                 wrong = FunctionalPart(False, f"{what}: {found.detail}", *errors, found.code)
                 return known.ran(wrong, start, mismatch=found.mismatch)
+        if self._examine and self._examined is not None:
+            said = self._said(graph, self._examined, untested)
+            if said.wrong is not None:
+                found = said.wrong.found
+                errors = functional.max_abs_error, found.max_abs_error
+                wrong = FunctionalPart(False, f"{said.wrong.text}: {found.detail}", *errors, found.code)
+                return known.ran(wrong, start, mismatch=found.mismatch)
+            untested = said.untested
         return known.ran(functional, start, untested=untested)
+
+    def _said(self, graph: TypedGraph, examined: Examined, open_: Untested | None) -> Said:
+        """Return what is said of a program that is right on the data drawn, beyond what is said of its task."""
+        key = _steps(graph)
+        said = self._said_of.get(key)
+        if said is None:  # an editor verifies the same program again and again
+            if len(self._said_of) >= _MOST_SAID:
+                self._said_of.clear()
+            decides = may_decide(graph, self.spec.scope.prelude)
+            concerns = examined.concerns(decides)
+            said = self._judge_further(graph, examined, open_, decides=decides) if concerns else Said(None, open_)
+            self._said_of[key] = said
+        return said
+
+    def _judge_further(self, graph: TypedGraph, examined: Examined, open_: Untested | None, *, decides: bool) -> Said:
+        def run(world: World) -> Comparison:
+            try:
+                return self._compare(graph, world)
+            except SimError as problem:
+                if about(problem.code).outcome is Outcome.OUT_OF_MEMORY:
+                    return Comparison(True, 0.0)  # in fp64 everything is twice as large: no fault of the program
+                raise
+
+        def note(world: World) -> Noting:
+            noting = Noting(world.drawn, world.limits)
+            with world.noted(noting):
+                self.evaluated(graph, world)
+            return noting
+
+        return examined.say(self.world, run, note, open_, decides=decides)
 
     def _mismatch(self, graph: TypedGraph, known: Static, first: Comparison, start: float) -> Verdict:
         """Let fp64 decide: long sums and ties reorder roundings."""
@@ -397,6 +443,11 @@ class Session:
         found = [[runtime.content(port.memory)] if port.memory else next(streams, None) for port in outputs]
         # A program may return another number of streams than there are outputs, which the comparison tells.
         return [column for column in found if column is not None] + [*streams]
+
+
+def _steps(graph: TypedGraph) -> object:
+    """Return what graphs that compute the same in the same way share; their functions stand at the same places."""
+    return tuple([(node.op, node.inputs) for node in graph.nodes]), graph.returns
 
 
 def _looped() -> Callable[..., list[StreamData]]:

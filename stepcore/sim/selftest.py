@@ -22,8 +22,10 @@ from stepcore.findings.verdict import Comparison, FunctionalPart, MismatchPlace,
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.graph.layouts import LayoutError, input_layout, output_layout
 from stepcore.sim.compare import compare
+from stepcore.sim.conditions import Noting
 from stepcore.sim.inferring import FLOATING
-from stepcore.sim.strength import EXAMINED, examine_world, not_on
+from stepcore.sim.strength import EXAMINED, not_on
+from stepcore.sim.unsaid import Examined
 from stepcore.sim.world import World
 from stepcore.sizes.dim import DEFAULT_SIZES
 from stepcore.surface.consuming import FINDINGS
@@ -184,7 +186,8 @@ def _strengthened(
     if Bounds(spec, spec.bindings()).fixed > EXAMINED:
         return functional, None, None
     world = World(spec, spec.bindings(), seed, program.reference, torch.float64)
-    strength = examine_world(world)
+    examined = Examined.of(world)
+    strength = examined.strength
     for recipe, data in strength.further:
         try:
             found = _compared_in(program, spec, world.varied(data))
@@ -194,7 +197,26 @@ def _strengthened(
             detail = f"{not_on(recipe.text)}: {found.detail}"
             errors = functional.max_abs_error, found.max_abs_error
             return FunctionalPart(False, detail, *errors, found.code), found.mismatch, None
-    return functional, None, strength.untested
+
+    def run(other: World) -> Comparison:
+        return _compared_in(program, spec, other)
+
+    def note(other: World) -> Noting:
+        noting = Noting(other.drawn, other.limits, python=True)
+        with noting:
+            _results(program, spec, other)
+        return noting
+
+    drawn = World(spec, spec.bindings(), seed, program.reference, torch.float32)
+    try:
+        said = examined.say(drawn, run, note, strength.untested, decides=True)
+    except SimError as error:
+        return error.judged(), None, None
+    if said.wrong is not None:
+        found = said.wrong.found
+        errors = functional.max_abs_error, found.max_abs_error
+        return FunctionalPart(False, f"{said.wrong.text}: {found.detail}", *errors, found.code), found.mismatch, None
+    return functional, None, said.untested
 
 
 def _compared(program: Runnable, spec: ProgramSpec, seed: int, floating: torch.dtype) -> Comparison:
@@ -204,9 +226,13 @@ def _compared(program: Runnable, spec: ProgramSpec, seed: int, floating: torch.d
 
 
 def _compared_in(program: Runnable, spec: ProgramSpec, world: World) -> Comparison:
-    floating = world.dtype
-    with _precision(floating), torch.inference_mode():
+    with _precision(world.dtype), torch.inference_mode():
         references = world.references()
+    return compare(_results(program, spec, world), references)
+
+
+def _results(program: Runnable, spec: ProgramSpec, world: World) -> list[list[Tensor]]:
+    with _precision(world.dtype), torch.inference_mode():
         drawn = zip(spec.inputs, world.inputs, strict=True)
         written = {port.name for port in spec.parameters if port.written}
         given = {name: tensor.clone() if name in written else tensor for name, tensor in world.parameters.items()}
@@ -215,7 +241,7 @@ def _compared_in(program: Runnable, spec: ProgramSpec, world: World) -> Comparis
     results = [*(stream.data for stream in outputs), *([given[port.name]] for port in spec.parameters if port.written)]
     if spec.outputs is None:
         results = [[tensor for tensors in results for tensor in tensors]]
-    return compare(results, references)
+    return results
 
 
 def _stream(port: Port, tensors: list[Tensor], spec: ProgramSpec) -> Stream:

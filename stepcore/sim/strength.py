@@ -27,15 +27,16 @@ from stepcore.graph.ir import Port
 from stepcore.records import Record
 from stepcore.sim.compare import close
 from stepcore.sim.draw import draw, seeded, selects
-from stepcore.sim.flow import reaching
+from stepcore.sim.flow import Flow, reaching
 from stepcore.sim.nested import values_of
 from stepcore.sim.world import World
-from stepcore.types import components
+from stepcore.types import Single, components
 
 Tensors: TypeAlias = Mapping[str, Sequence[Tensor]]
 
 EXAMINED: Final = 4 << 20  # bytes of inputs, parameters and outputs up to which a verification is examined
 _SEEDS: Final = (6007, 6011, 6029)  # of what is redrawn
+_FIXED: Final = frozenset({"torch.ones", "torch.zeros"})
 _SELDOM: Final = 0.01  # a chance that data show nothing of an input which is too large
 _BUDGET: Final = 1.0  # seconds of CPU time for one examination: what is still open then stays unsaid
 
@@ -97,16 +98,21 @@ class Strength(Record):
     """What a verification on the data drawn is worth.
 
     ``further`` are data on which a program has to be right, too, because results depend there on inputs that they do
-    not depend on otherwise; ``untested`` is what no data brought to light, None where all is tested.
+    not depend on otherwise; ``untested`` is what no data brought to light, None where all is tested. ``used`` are the
+    inputs and parameters on which results depend.
     """
 
     further: tuple[tuple[Recipe, Tensors], ...] = ()
     untested: Untested | None = None
+    used: frozenset[str] = frozenset()
 
 
-def examine(subject: ExaminedReference, named: Sequence[str]) -> Strength:
-    """Return what a verification of ``subject`` says; ``named`` are its inputs and parameters, in their order."""
-    return _Examination(subject, named).run()
+def examine(subject: ExaminedReference, named: Sequence[str], flow: Flow | None = None) -> Strength:
+    """Return what a verification of ``subject`` says; ``named`` are its inputs and parameters, in their order.
+
+    ``flow`` sees the reference run on the data drawn.
+    """
+    return _Examination(subject, named, flow or Flow(subject.data)).run()
 
 
 @dataclass(slots=True)
@@ -124,13 +130,14 @@ class _Open:
 class _Examination:
     subject: ExaminedReference
     named: Sequence[str]
+    flow: Flow
     start: float = field(default_factory=process_time)
 
     def run(self) -> Strength:
         """Look at the data drawn, then at stronger data."""
         try:
             labelled: list[str] = []
-            base, reached = reaching(self.subject.data, lambda: self._labelled(self.subject.data, labelled))
+            base, reached = reaching(self.flow, lambda: self._labelled(self.subject.data, labelled))
         except SimError:  # it ran before: what fails is being watched, so nothing can be said
             return Strength()
         used = frozenset().union(*reached) & set(self.named)
@@ -141,7 +148,7 @@ class _Examination:
         for recipe in _RECIPES if still else ():
             data = {name: self.subject.redrawn(name, recipe, alone=False) for name in self.subject.data}
             results = self._results(data)
-            if results is None or not _as_finite(results, base):
+            if results is None or not as_finite(results, base):
                 continue
             before = (len(still.inputs), len(still.outputs))
             telling = self._look(data, results, still, reached, recipe)
@@ -150,12 +157,12 @@ class _Examination:
             if not still:
                 break
         if not still or self._is_late():
-            return Strength(tuple(further))
+            return Strength(tuple(further), None, used)
         outputs = dict.fromkeys(labelled[number] for number in sorted(still.outputs))
         constant = tuple(name for name in outputs if _all_open(name, labelled, still.outputs))
         inputs = tuple(name for name in self.named if name in still.inputs)
         untested = Untested(inputs, constant) if inputs or constant else None
-        return Strength(tuple(further), untested)
+        return Strength(tuple(further), untested, used - still.inputs)
 
     def _look(
         self,
@@ -219,7 +226,7 @@ def _all_open(name: str, labels: Sequence[str], still: set[int]) -> bool:
 
 def _differs(before: Tensor, after: Tensor) -> bool:
     """Whether a verification would tell these results apart; what became infinite or NaN says nothing."""
-    if before.shape == after.shape and not _as_finite([after], [before]):
+    if before.shape == after.shape and not as_finite([after], [before]):
         return False
     return not close(after, before)
 
@@ -240,9 +247,9 @@ def all_finite(references: Sequence[Sequence[Any]]) -> bool:
     return all(bool(torch.isfinite(values_of(found)).all()) for column in references for found in column)
 
 
-def _as_finite(found: Sequence[Tensor], base: Sequence[Tensor]) -> bool:
+def as_finite(found: Sequence[Any], base: Sequence[Any]) -> bool:
     """Whether each number is finite that was finite in ``base``."""
-    for one, other in zip(found, base, strict=True):
+    for one, other in zip(map(values_of, found), map(values_of, base), strict=True):
         if one.shape != other.shape:
             return bool(torch.isfinite(one).all())
         if bool((torch.isfinite(other) & ~torch.isfinite(one)).any()):
@@ -260,13 +267,24 @@ def redraw(
     hide from which of them a result is computed.
     """
     with seeded(recipe.seed + crc32(port.name.encode())):
-        if port.data_gen in ("torch.ones", "torch.zeros"):
+        if port.data_gen in _FIXED:
             return [_moved(tensor) for tensor in now] if alone else list(now)
         found = [tensor.to(old.dtype) for tensor, old in zip(draw(port, bindings, torch.float64), now, strict=True)]
         if port.data_gen == "binary":
             return found
         items = components(port.type.element)
         return [t if selects(item) else _spread(t, recipe) for item, t in zip(items, found, strict=True)]
+
+
+def is_fixed(port: Port) -> bool:
+    """Whether all numbers of ``port`` are 1, or 0, by how they are drawn."""
+    return port.data_gen in _FIXED
+
+
+def redrawable(port: Port, item: Single | None = None) -> bool:
+    """Whether a component of ``port`` (``item``) may hold numbers of any kind."""
+    fixed = port.data_gen == "binary" or is_fixed(port)
+    return not fixed and not (item is not None and selects(item))
 
 
 def _moved(tensor: Tensor) -> Tensor:
@@ -283,10 +301,10 @@ def _spread(tensor: Tensor, recipe: Recipe) -> Tensor:
     return tensor * recipe.spread
 
 
-def examine_world(world: World) -> Strength:
-    """Return what a verification against ``world`` (in fp64) says."""
+def examine_world(world: World, flow: Flow | None = None) -> Strength:
+    """Return what a verification against ``world`` (in fp64) says; see :func:`examine`."""
     drawn = world.drawn
-    return examine(_OfWorld(world, drawn), list(drawn))
+    return examine(_OfWorld(world, drawn), list(drawn), flow or Flow(drawn))
 
 
 class _OfWorld(Record):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from stepcore.findings.errors import SimError
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec
 from stepcore.records import Record
 from stepcore.sim.data import TensorData
-from stepcore.sim.draw import draw, seeded
+from stepcore.sim.draw import draw, is_whole, seeded, whole_limits
 from stepcore.sim.fnvec import FnEnv, FnRuntimeError, block_names, evaluate_block
 from stepcore.sim.fnvec.machine import pointer
 from stepcore.sim.fnvec.watch import MemoryWatch
@@ -25,6 +26,9 @@ from stepcore.sim.sources import Sources
 from stepcore.text.raised import told
 from stepcore.text.wording import counted, what_is
 from stepcore.types import STuple, components
+
+if TYPE_CHECKING:
+    from stepcore.sim.conditions import Noting
 
 Reference: TypeAlias = Callable[..., Any]
 
@@ -118,16 +122,58 @@ class World:
         other._watch = None
         return other
 
+    def beside(self, data: Mapping[str, Sequence[Tensor]]) -> World:
+        """As :meth:`varied`, with the same parameters: functions that are compiled for these stay so."""
+        other = copy.copy(self)
+        with torch.inference_mode():
+            other._sources = Sources(self.spec, self.bindings, self.dtype, data)
+        streams = zip(self.spec.inputs, other._sources.streams, strict=True)
+        other.inputs = [_data(port, tensors, self.bindings) for port, tensors in streams]
+        other._references = None
+        other._watch = None
+        return other
+
     @property
     def has_reference(self) -> bool:
         """Whether there is something to compare with."""
         return self._reference is not None or any(port.transforms for port in self.spec.outputs or ())
 
-    def references(self) -> list[list[Tensor]]:
-        """Return the expected tensors, one list of components per output; computed once."""
+    @property
+    def limits(self) -> tuple[int, int] | None:
+        """The least and the greatest whole number that inputs and parameters hold; None where they hold none."""
+        found = [
+            whole_limits(port)
+            for port in self.ports.values()
+            if port.data_gen is None and any(is_whole(item) for item in components(port.type.element))
+        ]
+        return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+
+    @property
+    def python(self) -> bool:
+        """Whether the reference is a function of the user's own Python."""
+        return self._reference is not None
+
+    def references(self, noting: Noting | None = None) -> list[list[Tensor]]:
+        """Return the expected tensors, one list of components per output; computed once.
+
+        ``noting`` sees how they are computed, where they are.
+        """
         if self._references is None:
-            self._references = self.compute_references()
+            with self.noted(noting), noting or nullcontext():
+                self._references = self.compute_references()
         return self._references
+
+    @contextmanager
+    def noted(self, noting: Noting | None) -> Iterator[None]:
+        """Let ``noting`` know where in the text is what runs inside."""
+        notes = self.env.notes
+        notes.now = noting
+        try:
+            yield
+        finally:
+            notes.now = None
+            if noting is not None:
+                noting.at = None
 
     def reference_data(self) -> ReferenceData:
         """Return copies of the data for one run of the reference: what it gives shares no memory with the program's."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any, TypeAlias
 
 import torch
 
@@ -16,10 +17,12 @@ from stepcore.sim.fnvec.interp import Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.scopes import ScopeNames
 from stepcore.sim.fnvec.statements import FELL_THROUGH
-from stepcore.sim.fnvec.tape import TV, Tensor
+from stepcore.sim.fnvec.tape import TV, Registers, TapeStep, Tensor
 from stepcore.sizes.dim import DimError
 from stepcore.text.wording import counted, what_is
 from stepcore.types import Element, components, dtype_of, element_shape
+
+Run: TypeAlias = Callable[[list[Any]], None]  # a recorded step, on registers
 
 
 class Body:
@@ -48,13 +51,19 @@ class Body:
 
     def plain(self, arguments: Sequence[Tensor]) -> list[Tensor]:
         """Apply the function to one element by interpreting its body with plain torch."""
-        machine = Machine(self.env.limits)
+        noting = self.env.notes.now
+        machine = Machine(self.env.limits, noting=noting)
         machine.protected = self.env.protected() | {pointer(t) for t in arguments}
         interpreter = self._interpreter(machine)
         scope = self._scope(list(arguments), interpreter)
-        with self.env.default_dtype():
+        with self.env.default_dtype(), nullcontext() if noting is None else noting.on(arguments):
             value = interpreter.run(self.body, scope)
         return [self._checked(v, i, interpreter) for i, v in enumerate(self._returned(value, interpreter))]
+
+    def runs(self, steps: Sequence[TapeStep], runs: Sequence[Run], template: Registers) -> Sequence[Run]:
+        """Return what carries out recorded ``steps``: ``runs``, or where conditions are noted each at its place."""
+        noting = self.env.notes.now
+        return runs if noting is None else noting.marked(steps, template, self.decl.body.source)
 
     def _interpreter(self, machine: Machine, block: CodeBlock | None = None) -> Interpreter:
         source = (block or self.decl.body).source

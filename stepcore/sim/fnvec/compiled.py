@@ -74,7 +74,7 @@ class CompiledFn(RecordedBody):
         registers = plan.template.copy()
         registers[: len(arguments)] = arguments
         try:
-            for run in plan.runs:
+            for run in self.runs(plan.steps, plan.runs, plan.template):
                 run(registers)
         except Exception:  # noqa: BLE001 - found again, with its place, below
             return self._failed(arguments, batch)
@@ -203,7 +203,7 @@ class CompiledFn(RecordedBody):
         registers = plan.template.copy()
         registers[: len(arguments)] = arguments
         try:
-            for run in plan.runs:
+            for run in self.runs(plan.steps, plan.runs, plan.template):
                 run(registers)
         except Exception:  # noqa: BLE001 - the plain call tells what is wrong
             return list(self.call(args, batch))

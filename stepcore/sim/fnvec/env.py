@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -24,10 +24,22 @@ from stepcore.sim.fnvec.scopes import Scope, ScopeNames
 from stepcore.sim.fnvec.tape import Tensor
 from stepcore.sizes.dim import Dim
 
+if TYPE_CHECKING:
+    from stepcore.sim.conditions import Noting
+
 DTYPES: dict[str, torch.dtype] = {
     "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32,
     "int64": torch.int64, "bool": torch.bool,
 }  # fmt: skip
+
+
+class Notes:
+    """Who is told where in a text a run is (:class:`stepcore.sim.conditions.Noting`); mostly nobody."""
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now: Noting | None = None
 
 
 class FnEnv:
@@ -40,7 +52,8 @@ class FnEnv:
         dtype: what fp32 stands for. ``torch.float64`` runs everything in double precision.
         limits: bounds of one evaluation.
 
-    ``watched`` are the addresses of memory that its owner looks at after each run (:meth:`World.watch`).
+    ``watched`` are the addresses of memory that its owner looks at after each run (:meth:`World.watch`). ``notes`` is
+    shared by all copies.
 
     Raises:
         FnRuntimeError: the prelude fails; the span points into its file.
@@ -61,6 +74,7 @@ class FnEnv:
         self.context: dict[SymbolRef, int] = {SymbolRef(name): value for name, value in bindings.items()}
         self.version = 0
         self.watched: set[int] = set()
+        self.notes = Notes()
         self.globals: dict[str, Any] = self._base_names(bindings)
         self._protected: set[int] | None = None
         self._compiled: dict[int, Any] = {}
@@ -238,7 +252,7 @@ def evaluate_block(block: CodeBlock, env: FnEnv, names: Scope) -> Any:
         FnRuntimeError: it fails; the span points into its file.
     """
     body = parsed(block)
-    machine = Machine(env.limits)
+    machine = Machine(env.limits, noting=env.notes.now)
     machine.protected = env.protected()
     interpreter = Interpreter(machine, block.source, env.globals, env.dtype_map())
     with env.default_dtype():

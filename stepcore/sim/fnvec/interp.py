@@ -307,8 +307,11 @@ class Interpreter(Displays):
 
     def machine_place(self, node: ast.AST) -> None:
         """Tell the tracer which expression is being carried out."""
-        if self.machine.batched:
-            self.machine.place = node  # type: ignore[attr-defined]
+        machine = self.machine
+        if machine.batched:
+            machine.place = node  # type: ignore[attr-defined]
+        elif machine.noting is not None:
+            machine.noting.at = (self.source, node)
 
     def tracer(self) -> Tracer:
         """Return the machine as a tracer; batched values exist nowhere else."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -17,6 +17,9 @@ from stepcore.fn.terms import breach
 from stepcore.sim.fnvec import guard
 from stepcore.sim.fnvec.errors import EvaluationLimits, EvaluationRefused
 from stepcore.sim.fnvec.names import Operation, method
+
+if TYPE_CHECKING:
+    from stepcore.sim.conditions import Noting
 
 _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
@@ -40,13 +43,17 @@ INPLACE: Final[dict[str, str]] = {
 
 
 class Machine:
-    """Plain execution. ``protected`` holds the memory that a body must not change (inputs, state, weights)."""
+    """Plain execution. ``protected`` holds the memory that a body must not change (inputs, state, weights).
+
+    ``noting`` is told which expression is carried out, if it is there.
+    """
 
     batched = False
 
-    def __init__(self, limits: EvaluationLimits, random: bool = False) -> None:
+    def __init__(self, limits: EvaluationLimits, random: bool = False, noting: Noting | None = None) -> None:
         self.limits = limits
         self.random = random
+        self.noting = noting
         self.protected: set[int] = set()
 
     def call(self, op: Operation, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -105,7 +105,7 @@ class Reduction:
         registers = plan.template.copy()
         start = len(self._fn.output_shapes)
         registers[start : start + len(inputs)] = inputs
-        for step in plan.runs:
+        for step in self._fn.runs(plan.steps, plan.runs, plan.template):
             step(registers)
         return registers
 

@@ -86,8 +86,8 @@ class Stages:
         results: list[Tensor] = [*start]
         try:
             for stage in self.stages:
-                for step in stage.before:
-                    step.run(registers)
+                for run in self._fn.runs(stage.before, [step.run for step in stage.before], self._template):
+                    run(registers)
                 states = self._run(stage, registers, start, count, every or stage.states_read or stage.outputs_read)
                 for component, value in zip(stage.components, states, strict=True):
                     results[component] = value
@@ -133,7 +133,7 @@ class Stages:
         every: bool,
     ) -> Sequence[Tensor]:
         here = registers.copy()
-        runs = [step.run for step in loop]
+        runs = self._fn.runs(loop, [step.run for step in loop], self._template)
         components, outputs = stage.components, stage.outputs
         states = [start[component] for component in components]
         kept: list[list[Tensor]] = []

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Final
 
 from stepcore.findings.codes import Outcome, about
-from stepcore.findings.verdict import ARRIVAL, Verdict, as_row
+from stepcore.findings.verdict import ARRIVAL, Untested, Verdict, as_row
 from stepcore.graph.typed import TypedNode
 from stepcore.jobdata.programs import ArrivalRow, NanOriginRow, VerdictRow, VerifyRequest
 from stepcore.jobs import Context
@@ -61,7 +61,17 @@ def row(path: str, candidate: Candidate, verdict: Verdict, seconds: float) -> Ve
     """Return the verdict on a program, with the places of what failed."""
     origin = _nan_origin(candidate, verdict)
     detail = verdict.functional.detail + _place(candidate, verdict) + _first_appears(origin)
-    return as_row(candidate.name, path, replace(verdict, seconds=seconds), detail, origin)
+    untested = None if verdict.untested is None else _with_places(candidate, verdict.untested)
+    return as_row(candidate.name, path, replace(verdict, seconds=seconds, untested=untested), detail, origin)
+
+
+def _with_places(candidate: Candidate, untested: Untested) -> Untested:
+    """Return ``untested`` with lines and columns for the places in the text of the declarations."""
+    placed = []
+    for each in untested.conditions:
+        line, column = (each.line, each.column) if each.span is None else position(candidate.declarations, each.span)
+        placed.append(replace(each, line=line, column=column))
+    return replace(untested, conditions=tuple(placed))
 
 
 _RAN: Final = (Outcome.DIFFERENT, Outcome.NOT_COMPARED)  # what programs come to that run to their end, but for right

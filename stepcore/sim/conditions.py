@@ -1,0 +1,409 @@
+"""Which way the conditions of a computation went: each comparison, mask, bound and step, seen while it runs.
+
+A number meets a *bound* (``x > 100``, ``clamp(x, max=1)``, ``relu(x)``) from below, exactly, or from above; a *mask* is
+true or false; a *step* (``floor(x)``, ``x.int()``, ``x % 3``) changes a number or leaves it. :class:`Noting` notes what
+of this it saw. What no input reaches is a constant of the sizes and no condition, and neither is a comparison with
+something infinite or an enquiry about NaN: data hold none.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntFlag
+from math import isfinite
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import torch
+from torch import Tensor
+
+from stepcore.findings.verdict import UntestedCondition
+from stepcore.fn.source import node_span, node_text
+from stepcore.records import Record
+from stepcore.sim.flow import Flow
+from stepcore.text.span import Embedded, Span
+
+if TYPE_CHECKING:
+    from stepcore.sim.fnvec.tape import TapeStep
+
+_TORCH: Final = str(Path(torch.__file__).parent)
+_OURS: Final = str(Path(__file__).parents[1])
+_LONGEST: Final = 60  # characters of a condition that a note shows
+_MOST_VALUES: Final = 16  # of a constant tensor, and of the numbers that a computation adds and multiplies
+
+
+class Way(IntFlag):
+    """How a number met its bound.
+
+    A mask that is true, and a step that changes a number, count as above, a step that gave different ones as equal.
+    """
+
+    BELOW = 1
+    EQUAL = 2
+    ABOVE = 4
+
+
+NOWHERE: Final = Way(0)
+_ANY: Final = Way.BELOW | Way.EQUAL | Way.ABOVE
+_TRUE: Final = {
+    "lt": Way.BELOW, "le": Way.BELOW | Way.EQUAL, "eq": Way.EQUAL, "ne": Way.BELOW | Way.ABOVE,
+    "ge": Way.ABOVE | Way.EQUAL, "gt": Way.ABOVE,
+}  # fmt: skip
+_ALIASES: Final = {
+    "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "not_equal": "ne",
+    "clip": "clamp", "fix": "trunc", "multiply": "mul", "subtract": "sub", "divide": "div", "sgn": "sign",
+    "masked_scatter": "masked_fill", "true_divide": "div",
+}  # fmt: skip
+# The bounds that operations hold their first argument against: numbers, or names of arguments (``-name``: negated).
+_BOUNDS: Final[dict[str, tuple[float | str, ...]]] = {
+    "clamp": ("min", "max"), "clamp_min": ("min",), "clamp_max": ("max",), "hardtanh": ("min_val", "max_val"),
+    "threshold": ("threshold",), "hardshrink": ("lambd", "-lambd"), "softshrink": ("lambd", "-lambd"),
+    "relu": (0.0,), "relu6": (0.0, 6.0), "leaky_relu": (0.0,), "prelu": (0.0,), "elu": (0.0,), "selu": (0.0,),
+    "celu": (0.0,), "hardswish": (-3.0, 3.0), "hardsigmoid": (-3.0, 3.0), "sign": (0.0,), "heaviside": (0.0,),
+    "abs": (0.0,), "maximum": ("other",), "minimum": ("other",), "fmax": ("other",), "fmin": ("other",),
+    "max.other": ("other",), "min.other": ("other",), "huber_loss": ("delta",), "smooth_l1_loss": ("beta",),
+    "bucketize.Tensor": ("boundaries",),
+}  # fmt: skip
+# These bend at their bounds and jump nowhere: what a program does exactly there says nothing more.
+_CONTINUOUS: Final = _BOUNDS.keys() - {"threshold", "hardshrink", "sign", "heaviside", "bucketize.Tensor"}
+_OF_DIFFERENCE: Final = frozenset({"huber_loss", "smooth_l1_loss"})  # compare how far apart two arguments are
+_UNSAID: Final = frozenset({"abs"})  # stronger data are drawn for them, but what is never negative needs no note
+_MASKS: Final = {"where": 0, "masked_fill": 1, "masked_select": 1, "is_nonzero": 0, "item": 0, "_local_scalar_dense": 0}
+_STEPS: Final = frozenset({"floor", "ceil", "round", "trunc", "frac", "remainder", "fmod", "floor_divide"})
+_OF_NAN: Final = frozenset({"isnan", "isinf", "isfinite", "isneginf", "isposinf"})
+_NEGATIONS: Final = frozenset({"logical_not", "bitwise_not"})
+_ORDERS: Final = frozenset({"argmax", "argmin", "argsort", "sort", "topk", "kthvalue", "median", "mode", "msort"})
+_ARITHMETIC: Final = frozenset({"add", "sub", "rsub", "mul", "div", "floor_divide", "remainder", "fmod"})
+# Recorded steps that decide nothing, by their tags; of those between two numbers only a constant is a bound.
+_HARMLESS: Final = frozenset(
+    {"add", "sub", "mul", "truediv", "pow", "neg", "exp", "log", "sqrt", "rsqrt", "square", "sin", "cos", "tanh"}
+    | {"sigmoid", "silu", "gelu", "matmul", "contract", "unsqueeze", "select", "narrow", "transpose", "flatten", "copy"}
+    | {"_view_transposed", "shape", "softplus"}
+)
+_BETWEEN: Final = frozenset({"maximum", "minimum", "max", "min", "fmax", "fmin"})
+LARGEST: Final = 1e30  # of numbers that are drawn
+Key: TypeAlias = tuple[Any, str, int]
+Step: TypeAlias = Callable[[list[Any]], None]
+
+
+class Place(Record):
+    """Where a condition stands: ``span`` in the text of the declarations, or line and column of a Python file."""
+
+    text: str
+    span: Span | None = None
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was seen of one condition. ``bounds`` are the constants that numbers meet there."""
+
+    place: Place
+    kind: str
+    bound: float | None
+    ways: Way = NOWHERE
+    bounds: frozenset[float] = frozenset()
+    value: float | None = None  # what a step gave first
+    is_beyond: bool = False  # whole numbers that are drawn within limits, and bounds that are none of these
+
+    def add(self, other: Seen) -> None:
+        """Take in what was seen of the condition on other data."""
+        self.ways |= other.ways
+        self.bounds |= other.bounds
+        self.is_beyond = self.is_beyond and other.is_beyond
+        if self.kind == "step" and self.value != other.value:
+            self.ways |= Way.EQUAL
+
+    @property
+    def sought(self) -> Way:
+        """The ways that data should show, besides those that have been seen."""
+        if self.kind == "step":
+            return (Way.ABOVE | Way.EQUAL) & ~self.ways
+        if self.kind == "mask":
+            return (Way.ABOVE | Way.BELOW) & ~self.ways
+        exactly = (self.bounds and self.kind not in _CONTINUOUS) or self.kind in ("eq", "ne")
+        return (_ANY if exactly else Way.BELOW | Way.ABOVE) & ~self.ways
+
+    @property
+    def notes(self) -> list[UntestedCondition]:
+        """What a verification does not say, as notes; none where the condition went both ways."""
+        if not self.ways or self.kind in _UNSAID or self.is_beyond:
+            return []
+        return [UntestedCondition(text, self.place.span, self.place.line, self.place.column) for text in self._texts()]
+
+    def _texts(self) -> Iterator[str]:
+        shown = self.place.text
+        if self.kind == "step":
+            if not self.ways & Way.ABOVE:
+                yield f"{shown} never changed a number: it is not verified"
+            elif not self.ways & Way.EQUAL:
+                yield f"{shown} gave one and the same number: it is not verified"
+            return
+        true = Way.ABOVE if self.kind == "mask" else _TRUE.get(self.kind)
+        if true is None:
+            for way, word in ((Way.BELOW, "below"), (Way.ABOVE, "above")):
+                if not self.ways & way:
+                    limit = "its bound" if self.bound is None else f"{self.bound:g}"
+                    yield f"no number was {word} {limit} in {shown}: what it does there is not verified"
+        elif not self.ways & true:
+            yield f"the condition {shown} was never true: what follows it is not verified"
+        elif not self.ways & ~true:
+            yield f"the condition {shown} was always true: what follows where it is false is not verified"
+
+
+class Noting(Flow):  # type: ignore[no-untyped-call]
+    """Notes conditions while it is active, besides what reaches what.
+
+    It is active through a whole reference, and of a program in those steps of element functions that may decide
+    something. ``at`` is the expression that an interpreter carries out; without one a condition stands in the user's
+    Python that is running, if ``python``, and is none of the computation's own otherwise. ``numbers`` are constants
+    that the computation calculates with, ``orders`` tells whether it asks which of some numbers is the largest.
+    ``limits`` are the least and the greatest whole number that is drawn.
+    """
+
+    def __init__(
+        self, tensors: Mapping[str, Sequence[Tensor]], limits: tuple[int, int] | None = None, *, python: bool = False
+    ) -> None:
+        super().__init__(tensors)
+        self.limits = limits
+        self.at: tuple[Embedded, Any] | None = None
+        self.seen: dict[Key, Seen] = {}
+        self.numbers: set[float] = set()
+        self.orders = False
+        self._python = python
+        self._noted: dict[int, Tensor] = {}  # by their memory, truth values that were noted where they were compared
+
+    def marked(self, steps: Sequence[TapeStep], template: Sequence[Any], source: Embedded) -> list[Step]:
+        """Return what runs the steps of a recorded body, those that may decide something each at its place.
+
+        ``template`` are its registers before a call: what they hold is constant.
+        """
+        return [self._marking(step, template, source) for step in steps]
+
+    def _marking(self, step: TapeStep, template: Sequence[Any], source: Embedded) -> Step:
+        moving = [slot for slot in step.inputs if template[slot] is None]
+        if step.tag in _HARMLESS or (step.tag in _BETWEEN and len(moving) == len(step.inputs)):
+            if step.tag in _ARITHMETIC and len(self.numbers) < _MOST_VALUES:
+                self._calculate(template[slot] for slot in step.inputs)
+            return step.run
+
+        def run(registers: list[Any]) -> None:
+            self.at = (source, step.place)
+            with self.on(registers[slot] for slot in moving):
+                step.run(registers)
+
+        return run
+
+    @contextmanager
+    def on(self, values: Iterable[Any]) -> Iterator[None]:
+        """Be active while a function computes with ``values``, which inputs reach."""
+        self.begin([each for each in values if isinstance(each, Tensor)])
+        try:
+            with self:
+                yield
+        finally:
+            self.at = None
+
+    def _calculate(self, operands: Iterable[Any]) -> None:
+        found = (float(each) for each in operands if type(each) in (int, float) and abs(each) <= LARGEST)
+        self.numbers.update(found)
+
+    def look(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """See :meth:`Flow.look`: note what an operation is about to decide."""
+        name = func.overloadpacket.__name__
+        written = name.endswith("_") and not name.endswith("__")
+        name = name.removesuffix("_") if written else name
+        name = _ALIASES.get(name, name)
+        known = name if name in _BOUNDS else f"{name}.{func._overloadname}"
+        if name in _ORDERS or known in ("max.dim", "min.dim"):
+            self.orders = True
+        if name in _ARITHMETIC and len(self.numbers) < _MOST_VALUES:
+            self._calculate(args[1:2])
+        if name in _TRUE:
+            self._compare(name, args[0], args[1] if len(args) > 1 else kwargs.get("other"))
+        elif known in _BOUNDS:
+            self._meet(name, _BOUNDS[known], func, args, kwargs)
+        elif name in _MASKS:
+            self._mask(args[_MASKS[name]] if len(args) > _MASKS[name] else None)
+        elif name in ("index", "index_put") and len(args) > 1:
+            for each in args[1]:
+                self._mask(each)
+        elif name in _STEPS or name in ("to", "div", "_to_copy"):
+            self._step(name, func, args, kwargs)
+
+    def after(self, func: Any, args: tuple[Any, ...], found: Any) -> None:
+        """See :meth:`Flow.after`: remember truth values that were noted where they were compared, or are about NaN."""
+        name = func.overloadpacket.__name__
+        is_known = _ALIASES.get(name, name) in _TRUE or name in _OF_NAN
+        if name in _NEGATIONS and isinstance(args[0], Tensor):
+            is_known = args[0].untyped_storage().data_ptr() in self._noted
+        if is_known and isinstance(found, Tensor):
+            self._noted[found.untyped_storage().data_ptr()] = found
+
+    def _compare(self, kind: str, left: Any, right: Any) -> None:
+        if not isinstance(left, Tensor) or not (self._reached(left) or self._reached(right)):
+            return
+        if self._reached(left) or not self._reached(right):
+            self._note(kind, 0, left, right)
+        else:  # a constant on the left: x < c is c > x
+            self._note({"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}.get(kind, kind), 0, right, left)
+
+    def _meet(
+        self,
+        name: str,
+        bounds: Sequence[float | str],
+        func: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+    ) -> None:
+        value = args[0]
+        if name in _OF_DIFFERENCE:
+            value = (args[0] - args[1]).abs()
+        if not isinstance(value, Tensor) or not any(self._reached(each) for each in args[:2]):
+            return
+        for slot, bound in enumerate(bounds):
+            limit = bound if not isinstance(bound, str) else _argument(func, args, kwargs, bound.removeprefix("-"))
+            if isinstance(bound, str) and bound.startswith("-") and limit is not None:
+                limit = -limit
+            if not self._reached(args[0]) and isinstance(limit, Tensor):
+                self._note(name, slot, limit, value)
+            elif limit is not None and not (isinstance(limit, Tensor) and self._reached(limit)):
+                if isinstance(limit, Tensor) and name == "bucketize":
+                    for number, each in enumerate(limit.reshape(-1)[:_MOST_VALUES].tolist()):
+                        self._note(name, number, value, each)
+                else:
+                    self._note(name, slot, value, limit)
+
+    def _mask(self, mask: Any) -> None:
+        if not isinstance(mask, Tensor) or mask.dtype != torch.bool or not self._reached(mask):
+            return
+        if mask.untyped_storage().data_ptr() in self._noted or not mask.numel():
+            return
+        ways = (Way.ABOVE if bool(mask.any()) else NOWHERE) | (NOWHERE if bool(mask.all()) else Way.BELOW)
+        self._add("mask", 0, ways, None, ())
+
+    def _step(self, name: str, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        value = args[0]
+        if not isinstance(value, Tensor) or not self._reached(value) or not value.numel():
+            return
+        constants: list[float] = [1.0]
+        if name in ("to", "_to_copy"):
+            wanted = next((each for each in (*args[1:], *kwargs.values()) if isinstance(each, torch.dtype)), None)
+            if not value.is_floating_point() or wanted is None or wanted.is_floating_point or wanted.is_complex:
+                return
+            if wanted == torch.bool:
+                self._note("ne", 0, value, 0.0)
+                return
+            name, result = "trunc", value.trunc()
+        elif name == "div":
+            if kwargs.get("rounding_mode") is None:
+                return
+            result, value = func(*args, **kwargs), args[0] / args[1]
+        elif name == "floor_divide":
+            result, value = func(*args, **kwargs), args[0] / args[1]
+        else:
+            clone = (value.clone(), *args[1:])
+            result = func(*clone, **kwargs)
+        if name in ("div", "floor_divide", "remainder", "fmod") and not isinstance(args[1], Tensor):
+            constants = [float(args[1])]
+        ways = Way.ABOVE if bool((result != value).any()) else Way.BELOW
+        seen = self._add("step", 0, ways, None, constants)
+        if seen is not None:
+            first = float(result.reshape(-1)[0]) if seen.value is None else seen.value
+            seen.value = first
+            if bool((result != first).any()):
+                seen.ways |= Way.EQUAL
+
+    def _note(self, kind: str, slot: int, left: Tensor, right: Any) -> None:
+        """Note how ``left`` meets ``right``: a number, a constant tensor, or one that inputs reach, too."""
+        constants: Sequence[float] = ()
+        if not isinstance(right, Tensor):
+            if isinstance(right, bool) or not isfinite(right):
+                return
+            constants = (float(right),)
+        elif not self._reached(right):
+            constants = [float(each) for each in right.detach().reshape(-1)[:_MOST_VALUES].tolist()]
+            if not any(isfinite(each) for each in constants):
+                return
+        if left.is_complex() or (isinstance(right, Tensor) and right.is_complex()):
+            return
+        ways = NOWHERE
+        for way, found in ((Way.BELOW, left < right), (Way.EQUAL, left == right), (Way.ABOVE, left > right)):
+            if bool(found.any()):
+                ways |= way
+        seen = self._add(kind, slot, ways, constants[0] if len(set(constants)) == 1 else None, constants)
+        if seen is not None and constants and self.limits and not left.is_floating_point() and left.numel():
+            low, high = self.limits
+            within = low <= int(left.min()) and int(left.max()) <= high
+            seen.is_beyond = within and all(_is_decided(kind, low, high, each) for each in seen.bounds)
+
+    def _add(self, kind: str, slot: int, ways: Way, bound: float | None, constants: Sequence[float]) -> Seen | None:
+        place = self._place()
+        if place is None:
+            return None
+        key = (place.span or (place.line, place.column), kind, slot)
+        seen = self.seen.get(key)
+        if seen is None:
+            seen = self.seen[key] = Seen(place, kind, bound)
+        seen.ways |= ways
+        seen.bounds |= frozenset(each for each in constants if isfinite(each))
+        return seen
+
+    def _reached(self, value: Any) -> bool:
+        return isinstance(value, Tensor) and bool(self.of(value))
+
+    def _place(self) -> Place | None:
+        if self.at is not None:
+            source, node = self.at
+            return None if node is None else Place(node_text(source, node, _LONGEST), node_span(source, node))
+        return _python_place() if self._python else None
+
+
+def _is_decided(kind: str, low: int, high: int, bound: float) -> bool:
+    """Whether all whole numbers from ``low`` to ``high`` meet ``bound`` in one way, as far as ``kind`` cares."""
+    possible = Way.BELOW if low < bound else NOWHERE
+    if low <= bound <= high:
+        possible |= Way.EQUAL
+    if high > bound:
+        possible |= Way.ABOVE
+    true = _TRUE.get(kind, Way.BELOW)
+    return not possible & true or not possible & ~true
+
+
+def _argument(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], name: str) -> Any:
+    """Return the argument ``name`` of a call, by the operator's schema; its default where it is left out."""
+    for place, argument in enumerate(func._schema.arguments):
+        if argument.name == name:
+            return args[place] if place < len(args) else kwargs.get(name, argument.default_value)
+    return None
+
+
+def _python_place() -> Place | None:
+    """Return the expression of the user's Python that is running, None where it is none of the user's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "__torch_dispatch__":
+        frame = frame.f_back
+    frame = None if frame is None else frame.f_back
+    while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_filename.startswith(_OURS):
+        return None
+    positions = list(frame.f_code.co_positions())
+    line, end, column, end_column = positions[frame.f_lasti // 2]
+    text = _written(frame.f_code.co_filename, line, end, column, end_column)
+    return Place(text or f"in line {frame.f_lineno}", None, line or frame.f_lineno, (column or 0) + 1)
+
+
+def _written(file: str, line: int | None, end: int | None, column: int | None, end_column: int | None) -> str:
+    """Return what stands at a place of a file; empty where nobody can tell."""
+    import linecache
+
+    if line is None or end != line or column is None or end_column is None:
+        return ""
+    text = linecache.getline(file, line).encode()[column:end_column].decode(errors="replace")
+    return " ".join(text.split())[:_LONGEST]

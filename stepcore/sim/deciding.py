@@ -1,0 +1,101 @@
+"""Whether the text of an element function may hold a condition: most hold none, and need no second run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from stepcore.fn.decl import CodeBlock, FnDecl
+from stepcore.fn.source import statements
+from stepcore.graph.typed import TypedGraph
+from stepcore.text.span import Embedded
+
+_WORDS: Final = re.compile(
+    r"[<>]|==|!=|//|%|\bif\b|where|mask|clamp|clip|elu|shrink|hard|thresh|sign|sgn|abs|floor|ceil|round|trunc|frac|fix|"
+    r"heaviside|remainder|fmod|less|greater|\b[lg][te]\b|\beq\b|\bne\b|equal|close|bucket|huber|smooth|nonzero|bool|"
+    r"\bint|long|short|char|byte|\bitem\(|tolist|norm|similarity",
+    re.IGNORECASE,
+)
+_CALLED: Final = re.compile(r"\bnn\b|\bdef\b|\blambda\b")  # what is global matters where it can be called
+_BETWEEN: Final = re.compile(r"\bf?(?:max|min)(?:imum)?\b")
+_MADE: Final = frozenset({"tensor", "full", "zeros", "ones", "arange", "linspace", "as_tensor", "scalar_tensor"})
+_SELECTS: Final = frozenset({"maximum", "minimum", "max", "min", "fmax", "fmin"})
+
+
+def may_decide(graph: TypedGraph, prelude: CodeBlock | None) -> bool:
+    """Whether an element function of ``graph`` may hold a condition, by its text and that of what is global."""
+    names = "" if prelude is None or _CALLED.search(prelude.source.text) is None else prelude.source.text
+    for node in graph.nodes:
+        for value in vars(node.op).values():
+            if isinstance(value, FnDecl) and _in_text(value.body, names):
+                return True
+    return False
+
+
+def _in_text(body: CodeBlock, prelude: str) -> bool:
+    return _in_words(body.source.text) or _in_words(prelude) or _against_constants(body.source.text, body.arguments)
+
+
+@lru_cache(maxsize=1024)
+def _in_words(text: str) -> bool:
+    return _WORDS.search(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _against_constants(text: str, arguments: tuple[str, ...]) -> bool:
+    """Whether a maximum or minimum may be one of a number and a constant: one whose text names no argument."""
+    if _BETWEEN.search(text) is None:
+        return False
+    tree = statements(CodeBlock(Embedded.whole(text)))
+    moving = {*arguments, "input_data"}
+    bound = [found for statement in tree for found in _bindings(statement)]
+    while more := {name for name, value in bound if name not in moving and _names(value) & moving}:
+        moving |= more
+    return any(
+        not _names(argument) & moving or _is_like(argument)
+        for statement in tree
+        for call in ast.walk(statement)
+        if isinstance(call, ast.Call) and _called(call) in _SELECTS
+        for argument in (*_receiver(call), *call.args, *(keyword.value for keyword in call.keywords))
+        if not (isinstance(argument, ast.Constant) and _is_along(call))
+    )
+
+
+def _bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
+    """Yield what names a statement binds, and in which part of it."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, statement
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _called(call: ast.Call) -> str:
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _receiver(call: ast.Call) -> tuple[ast.expr, ...]:
+    """Return ``x`` of ``x.maximum(y)``; nothing of ``torch.maximum(x, y)``."""
+    function = call.func
+    if isinstance(function, ast.Attribute) and not (
+        isinstance(function.value, ast.Name) and function.value.id == "torch"
+    ):
+        return (function.value,)
+    return ()
+
+
+def _is_along(call: ast.Call) -> bool:
+    """Whether ``max`` may be that along a dimension (``x.max(1)``): its numbers are no bounds then."""
+    return _called(call) in ("max", "min") and isinstance(call.func, ast.Attribute)
+
+
+def _is_like(node: ast.expr) -> bool:
+    """Whether a value may take only its shape or type from what it names (``torch.zeros_like(x)``)."""
+    name = _called(node) if isinstance(node, ast.Call) else ""
+    return name in _MADE or name.endswith("_like") or name.startswith("new_")

@@ -1,0 +1,105 @@
+"""What a verdict on values that are right is not worth, and further data that such a program has to be right on.
+
+The one place where the examination of a task (:mod:`stepcore.sim.strength`), the conditions of a program
+(:mod:`stepcore.sim.coverage`) and what is drawn as ones or zeros become one answer, for whatever runs programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+
+from stepcore.findings.errors import SimError
+from stepcore.findings.verdict import Comparison, Untested
+from stepcore.records import Record
+from stepcore.sim.conditions import Noting
+from stepcore.sim.coverage import Coverage, Note, Run, Wrong
+from stepcore.sim.strength import Recipe, Strength, examine_world, is_fixed, redraw
+from stepcore.sim.world import World
+
+_MOVED = Recipe(6197)
+
+
+class Said(Record):
+    """What is said of a program that is right on the data drawn: that it is ``wrong`` on others, or ``untested``."""
+
+    wrong: Wrong | None = None
+    untested: Untested | None = None
+
+
+@dataclass(slots=True)
+class Examined:
+    """The examination of one task on the data of ``world``, which are in fp64."""
+
+    world: World
+    strength: Strength
+    coverage: Coverage
+    _moved: dict[tuple[str, ...], World | None] = field(default_factory=dict)
+
+    @staticmethod
+    def of(world: World) -> Examined:
+        """Examine a task; its reference runs a few times."""
+        noting = Noting(world.drawn, world.limits, python=world.python)
+        with world.noted(noting):
+            strength = examine_world(world, noting)
+        return Examined(world, strength, Coverage(world, noting))
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Inputs and parameters on which results depend, and which are all ones or zeros by how they are drawn."""
+        ports = self.world.ports
+        return tuple(name for name in self.world.drawn if name in self.strength.used and is_fixed(ports[name]))
+
+    def concerns(self, decides: bool) -> bool:
+        """Whether there is anything to look at for a program that holds conditions or not (``decides``)."""
+        return decides or self.coverage.decides or bool(self.fixed)
+
+    def say(self, drawn: World, run: Run, note: Note, known: Untested | None, *, decides: bool) -> Said:
+        """Say what the verdict on a program is worth, see :meth:`Coverage.judge` for the arguments.
+
+        ``known`` is what the examination of the task leaves open.
+
+        Raises:
+            SimError: it fails on data on which the reference does not.
+        """
+        untested = known or Untested()
+        conditions = untested.conditions
+        if decides or self.coverage.decides:
+            covered = self.coverage.judge(drawn, run, note)
+            if covered.wrong is not None:
+                return Said(covered.wrong)
+            conditions = covered.conditions
+        fixed = self._needed(run)
+        return Said(None, Untested(untested.inputs, untested.outputs, fixed, conditions).or_none())
+
+    def _needed(self, run: Run) -> tuple[str, ...]:
+        """Return those of :attr:`fixed` for whose numbers, as they are drawn, alone the program is right."""
+        names = self.fixed
+        if not names or self._is_right(names, run):
+            return ()
+        return tuple(name for name in names if not self._is_right((name,), run))
+
+    def _is_right(self, names: tuple[str, ...], run: Run) -> bool:
+        if names not in self._moved:
+            self._moved[names] = self._with_moved(names)
+        world = self._moved[names]
+        if world is None:
+            return True
+        try:
+            found: Comparison = run(world)
+        except SimError:
+            return True  # no data that a program gets: what fails there is not judged
+        return found.ok
+
+    def _with_moved(self, names: tuple[str, ...]) -> World | None:
+        now = self.world.drawn
+        ports, bindings = self.world.ports, self.world.bindings
+        with torch.inference_mode():
+            moved = {name: redraw(ports[name], now[name], bindings, _MOVED, alone=True) for name in names}
+            world = self.world.varied({**now, **moved})
+        try:
+            world.references()
+        except SimError:
+            return None
+        return world

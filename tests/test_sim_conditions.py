@@ -1,0 +1,283 @@
+"""Conditions that all numbers drawn meet in one way: data at which they go the other way, and what is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import warm
+from agent_tasks import TASKS, TASKS2, TASKS3
+from job_records import candidates
+from sim_tasks import Bed, function, task_text
+from stepagents.judge import Judge
+from stepcore.cli import main
+from stepcore.findings.verdict import UntestedCondition, Verdict
+from stepcore.frontend.yaml.tasks import read_task
+from stepcore.ide.analysis import analyze
+from stepcore.ide.results import run_diagnostics
+from stepcore.sim.deciding import may_decide
+from stepcore.sim.worker.verify import row
+
+MAPPED = "E1 = step.Map(fn=fn_{}).apply(E0)\nreturn E1"
+STREAM = "{{name: E0, dtype: {}, dims: [M, N]{}}}"
+
+
+def bed(reference: str, body: str, dtype: str = "fp32", more: str = ", data_gen: torch.randn") -> Bed:
+    """A task over one stream, with the function ``fn_own`` that returns ``body``."""
+    own = function("fn_own", body, takes=dtype)
+    return Bed(task_text(reference, own, inputs=(STREAM.format(dtype, more),), dims="[M, N]"))
+
+
+def verdict(reference: str, body: str, dtype: str = "fp32", more: str = ", data_gen: torch.randn") -> Verdict:
+    return bed(reference, body, dtype, more).verify(MAPPED.format("own"))
+
+
+X = "input_data['E0']"
+CONDITIONS = [
+    ("torch.where({x} > 100, {x} * 0, {x})", "{x}"),
+    ("torch.where({x} >= 100, {x} * 0, {x})", "torch.where({x} > 100, {x} * 0, {x})"),
+    ("torch.where(100 < {x}, {x} * 0, {x})", "{x}"),
+    ("torch.where({x} == 0, {x} + 5, {x})", "{x}"),
+    ("torch.where({x} == 0.1, {x} + 5, {x})", "{x}"),
+    ("torch.where({x} * 3 + 7 == 40, {x} + 5, {x})", "{x}"),
+    ("torch.where({x} > 3e9, {x} * 0, {x})", "{x}"),
+    ("torch.where({x} > 1e20, {x} * 0, {x})", "{x}"),
+    ("torch.where({x} > 0, 1.0, -1.0).to({x}.dtype)", "torch.sign({x})"),
+    ("{x}.masked_fill({x} < -50, 3.0)", "{x}"),
+    ("torch.clamp({x}, max=77.0)", "{x}"),
+    ("{x}.clamp(-1000.0, 1e5)", "{x}"),
+    ("torch.nn.functional.hardtanh({x}, -30.0, 30.0)", "{x}"),
+    ("torch.nn.functional.threshold({x}, -40.0, 2.0)", "{x}"),
+    ("torch.nn.functional.huber_loss({x}, {x} * 0, reduction='none', delta=90.0)", "{x} * {x} / 2"),
+    ("torch.maximum({x}, torch.tensor(-60.0, dtype={x}.dtype))", "{x}"),
+    ("torch.minimum({x}, torch.full_like({x}, 60.0))", "{x}"),
+    ("torch.remainder({x} + 500, 1000.0) - 500", "{x}"),
+    ("{x} + torch.floor({x} / 1000 + 0.5)", "{x}"),
+    ("{x} + torch.bucketize({x}, torch.tensor([250.0])).to({x}.dtype)", "{x}"),
+    ("torch.where(({x} > 20) & ({x} < 21), {x} * 0, {x})", "{x}"),
+]
+
+
+@pytest.mark.parametrize(("conditional", "plain"), CONDITIONS)
+def test_numbers_are_drawn_at_and_around_constants(conditional: str, plain: str) -> None:
+    """All of these were accepted without a word: no number drawn comes near."""
+    for reference, body in ((conditional, plain), (plain, conditional)):
+        found = verdict(f"{reference.format(x=X)} * 1", f"{body.format(x='input[0]')} * 1")
+        assert not found.accepted, (reference, body)
+        assert found.functional.detail.startswith(
+            "right on the data drawn, which hardly test it, but not on other data"
+        )
+
+
+@pytest.mark.parametrize("conditional", [each for pair in CONDITIONS for each in pair if each != "{x}"])
+def test_programs_with_the_same_condition_are_accepted_without_a_note(conditional: str) -> None:
+    found = verdict(f"{conditional.format(x=X)} * 1", f"{conditional.format(x='input[0]')} * 1")
+    assert found.accepted, found.detail
+    assert found.untested is None
+
+
+def test_whole_numbers_stay_in_their_range_and_meet_what_is_in_it() -> None:
+    bounded = ", min: 0, max: 200"
+    differ = "torch.where({x} == 137, {x} * 0, {x}).to(torch.float32)"
+    plain = "{x}.to(torch.float32)"
+    assert not verdict(differ.format(x=X), plain.format(x="input[0]"), "int64", bounded).accepted
+    outside = differ.replace("137", "201").format(x=X)
+    assert verdict(outside, plain.format(x="input[0]"), "int64", bounded).untested is None
+    beyond = differ.replace("{x} == 137", "{x} * 2 == 301")
+    found = verdict(beyond.format(x=X), plain.format(x="input[0]"), "int64", bounded)
+    assert found.accepted
+    assert found.untested is not None
+    assert [each.note for each in found.untested.conditions] == [
+        "the condition input_data['E0'] * 2 == 301 was never true: what follows it is not verified"
+    ]
+
+
+NEVER = "torch.where({x} * {x} < -1, {x} * 0, {x})"
+
+
+def test_a_condition_that_no_data_meet_is_told_with_its_place() -> None:
+    text = task_text(f"{X} * 1", function("fn_own", NEVER.format(x="input[0]")), dims="[M, N]")
+    found = Bed(text).verify(MAPPED.format("own"))
+    assert found.accepted
+    assert found.untested is not None
+    (condition,) = found.untested.conditions
+    assert condition.note == "the condition input[0] * input[0] < -1 was never true: what follows it is not verified"
+    assert condition.span is not None
+    assert text[condition.span.start : condition.span.end] == "input[0] * input[0] < -1"
+
+
+@pytest.mark.parametrize(
+    ("reference", "note"),
+    [
+        (f"torch.where({X} ** 2 >= 0, {X}, 7)", "was always true: what follows where it is false is not verified"),
+        (f"torch.relu({X} ** 2 + 1) + {X} - {X} ** 2 - 1", "no number was below 0 in torch.relu("),
+        (f"{X} + torch.floor({X} * 0)", "torch.floor(input_data['E0'] * 0) never changed a number: it is not verified"),
+        (f"{X}.masked_fill(torch.sin({X}) > 3, 1.0)", "torch.sin(input_data['E0']) > 3 was never true"),
+        (f"{X}.clone() if torch.sin({X}).sum() > -1e30 else {X} * 0", "was always true"),
+    ],
+)  # fmt: skip
+def test_conditions_of_the_reference_are_told_as_well(reference: str, note: str) -> None:
+    found = verdict(reference, "input[0] * 1")
+    assert found.accepted, found.detail
+    assert found.untested is not None
+    assert note in found.untested.note
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        f"torch.where(torch.isnan({X}), 0, {X})",
+        f"torch.nan_to_num({X})",
+        f"torch.where({X} == float('-inf'), 0, {X})",
+        f"torch.where(torch.arange(M_value) < 1000, {X}, 0)",  # of sizes, not of data
+        f"({X} ** 2).abs() + {X} - {X} ** 2",
+        f"torch.where({X} > 0, {X}, {X} * 1.0)",
+    ],
+)
+def test_nothing_is_told_that_data_cannot_show(reference: str) -> None:
+    found = verdict(reference, "input[0] * 1")
+    assert found.accepted, found.detail
+    assert found.untested is None
+
+
+def test_ties_of_numbers_at_constants_make_no_program_wrong() -> None:
+    """Which of equal numbers is the largest is nobody's promise: with argmax each number is placed once."""
+    order = "torch.nn.functional.one_hot({x}.argmax(-1), 7) * ({x} > 50)"
+    stream = '{name: E0, dtype: "Buffer(fp32, [7])", dims: [M], data_gen: torch.randn}'
+    own = (
+        "- name: fn_own\n  func_name: fn_own\n  input_dtype: Buffer(fp32, [7])\n  output_dtype: Buffer(fp32, [7])\n"
+        "  apply: |\n    last = 6 - input[0].flip(0).argmax()\n"
+        "    return [((torch.arange(7) == last) & (input[0] > 50)).to(input[0].dtype)]\n"
+    )
+    text = task_text(f"({order.format(x=X)}).to({X}.dtype)", own, inputs=(stream,), dims="[M]")
+    text = text.replace("- name: S0\n  dtype: fp32", '- name: S0\n  dtype: "Buffer(fp32, [7])"')
+    found = Bed(text).verify(MAPPED.format("own"))
+    assert found.accepted, found.detail
+
+
+def test_conditions_in_folds_and_at_single_positions_are_seen() -> None:
+    folded = function("fn_fold", "torch.where(input[0] > 300, state[0], state[0] + input[0])", init=0)
+    found = Bed(task_text(f"{X}.sum(1)", folded)).verify("return step.Accum(fn=fn_fold, b=1).apply(E0)")
+    assert not found.accepted
+    literal = "torch.tensor(0.0 if input[0].item() > 300 else input[0].item())"
+    single = "input[0] * 0 if bool(input[0] > 300) else input[0]"
+    assert not verdict(f"{X} * 1", single).accepted
+    assert verdict(f"torch.where({X} > 300, 0, {X})", literal).accepted
+
+
+PYTHON = """
+import torch, stepcore as step
+from typing import Annotated
+from stepcore.dims import M, N
+
+@step.fn(input=step.f32, output=step.f32)
+def same(input):
+    return [torch.where(input[0] * input[0] < -1, input[0] * 0, input[0])]
+
+def reference(x):
+    if torch.cos(x).sum() > 1000:
+        return x * 0
+    return x
+
+@step.program(reference=reference)
+def identity(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return step.Map(fn=same).apply(E0)
+"""
+NOTES = [
+    "the condition torch.cos(x).sum() > 1000 was never true: what follows it is not verified",
+    "the condition input[0] * input[0] < -1 was never true: what follows it is not verified",
+]
+
+
+def test_a_python_file_names_the_lines_of_both_sides_in_every_view(tmp_path: Path) -> None:
+    file = tmp_path / "identity.py"
+    file.write_text(PYTHON, encoding="utf-8")
+    (candidate,) = candidates({"path": str(file), "text": PYTHON})
+    found = row(str(file), candidate, candidate.verify(), 0.0)
+    assert found.accepted
+    assert found.untested is not None
+    lines = PYTHON.split("\n")
+    assert [each.note for each in found.untested.conditions] == NOTES
+    for each, start in zip(found.untested.conditions, ("torch.cos", "input[0] *"), strict=True):
+        assert lines[each.line - 1][each.column - 1 :].startswith(start)
+    (warning,) = run_diagnostics(analyze(PYTHON, str(file)), "identity", found)
+    assert warning.code == "STEP415"
+    assert "(line 11, column 8)" in warning.message
+
+
+def test_a_script_that_verifies_itself_gives_the_same_verdict(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(PYTHON, encoding="utf-8")
+    names: dict[str, object] = {}
+    exec(compile(PYTHON, str(file), "exec"), names)
+    found = names["identity"].verify()  # type: ignore[attr-defined]
+    assert found.accepted
+    assert sorted(each.note for each in found.untested.conditions) == sorted(NOTES)
+    exec(compile(PYTHON.replace("* input[0] < -1", "> 100"), str(file), "exec"), names)
+    wrong = names["identity"].verify()  # type: ignore[attr-defined]
+    assert not wrong.accepted
+    assert "right on the data drawn" in wrong.functional.detail
+
+
+def test_the_command_tells_in_text_and_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm.lend(monkeypatch)
+    text = task_text(f"{X} * 1", function("fn_own", NEVER.format(x="input[0]")), dims="[M, N]")
+    file = tmp_path / "never.step.yaml"
+    file.write_text(f"{text}impl: |-\n  {MAPPED.format('own').replace(chr(10), chr(10) + '  ')}\n", encoding="utf-8")
+    assert main(["verify", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "was never true: what follows it is not verified (line 9, column 25) (STEP415)" in out
+    assert main(["verify", str(file), "--format", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    (condition,) = found["untested"]["conditions"]
+    assert (condition["line"], condition["column"]) == (9, 25)
+
+
+def test_the_judge_of_models_rejects_and_tells_alike() -> None:
+    gated = function("fn_own", "torch.where(input[0] > 100, input[0] * 0, input[0])")
+    never = function("fn_never", NEVER.format(x="input[0]"))
+    judge = Judge(read_task(task_text(f"{X} * 1", gated, never, dims="[M, N]"), "bed.step.yaml"))
+    assert not judge.judge_program(MAPPED.format("own")).accepted
+    judged = judge.judge_program(MAPPED.format("never"))
+    assert judged.accepted
+    assert "was never true: what follows it is not verified" in judged.note
+
+
+def test_a_verdict_does_not_depend_on_what_was_verified_before() -> None:
+    reference = f"torch.where({X} * {X} < -1, 0, {X})"
+    first = bed(reference, "input[0] * 1")
+    one = first.verify(MAPPED.format("own")).untested
+    assert one is not None
+    assert one.conditions == (
+        UntestedCondition(
+            "the condition input_data['E0'] * input_data['E0'] < -1 was never true: what follows it is not verified",
+            one.conditions[0].span,
+        ),
+    )
+    assert first.verify(MAPPED.format("own")).untested == one
+    assert bed(reference, "input[0] * 1").verify(MAPPED.format("own")).untested == one
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*TASKS.glob("*.yaml"), *TASKS2.glob("*.yaml"), *TASKS3.glob("*.yaml")]), ids=lambda path: path.name
+)
+def test_no_published_task_is_told_needlessly(path: Path) -> None:
+    (candidate,) = candidates({"path": str(path), "text": path.read_text(encoding="utf-8")})
+    found = candidate.verify()
+    assert found.accepted, found.detail
+    assert found.untested is None, found.untested.note
+
+
+def test_most_functions_need_no_second_run() -> None:
+    """Only those whose text may decide something are run again: the others would pay for nothing."""
+    plain = bed(X, "torch.exp(input[0] * 2) / (1 + input[0])")
+    assert not may_decide(plain.check(MAPPED.format("own")).typed, None)
+    online = function("fn_top", "torch.maximum(state[0], input[0])", init=0)
+    task = Bed(task_text(f"{X}.amax(1).clamp(min=0.0)", online))
+    assert not may_decide(task.check("return step.Accum(fn=fn_top, b=1).apply(E0)").typed, None)
+    for body in ("torch.maximum(input[0], torch.zeros_like(input[0]))", "max(input[0], 0)", "torch.sign(input[0])"):
+        assert may_decide(bed(X, body).check(MAPPED.format("own")).typed, None), body
