@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from difflib import ndiff
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any, cast
@@ -114,10 +115,10 @@ def test_a_program_that_stops_is_cured_and_its_file_keeps_all_else(tmp_path: Pat
     assert row["cycles_before"] is None
     assert row["cycles"] is not None
     assert row["steps"][0]["brought"].startswith("it runs to its end")
-    before, after = STOPS.split("\n"), path.read_text().split("\n")
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
-    assert changed
-    assert all("# a row waits" in new or "depth=" in new for _, new in changed)
+    after = path.read_text()
+    kept = [line for line in ndiff(STOPS.splitlines(), after.splitlines()) if line.startswith("  ")]
+    assert len(STOPS.splitlines()) > len(kept) >= len(STOPS.splitlines()) - 6, after
+    assert "# a row waits for its sum" in after
     again = rows(str(path))[0]
     assert again["cycles_before"] == again["cycles"] == row["cycles"]
     assert again["steps"] == []

@@ -46,6 +46,7 @@ def test_each_rewrite_says_why_it_does_not_apply_and_offers_what_it_did() -> Non
 
 
 CASES = [
+    ("whole-rows", ".apply(x)", ".apply(step.Scan(fn=add_square, b=1).apply(x))", "which reads an input"),
     ("keep-on-chip of online-fold", "", "", "none of its strides is 0"),
     ("keep-on-chip of tile-sizes", "", "", "it loads each tile of its tensor once"),
     ("keep-on-chip of share-region", "", "", "it loads once for each element"),

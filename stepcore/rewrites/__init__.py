@@ -35,9 +35,11 @@ from stepcore.rewrites.subject import (
     subject_of,
 )
 from stepcore.rewrites.tile_sizes import TileSizes
+from stepcore.rewrites.whole_rows import WholeRows
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
-    TileSizes(), KeepOnChip(), LoadAgain(), Interchange(), MoveMap(), FuseMaps(), SplitMap(), JoinFolds(), OnlineFold(),
+    WholeRows(), TileSizes(), KeepOnChip(), LoadAgain(), Interchange(), MoveMap(), FuseMaps(), SplitMap(), JoinFolds(),
+    OnlineFold(),
     SplitFold(), Bandwidths(), DynamicTiles(), PaddedTiles(), ShareRegion(), Lanes(), LaneCounts(), InputFifos(),
     Depths(),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from stepcore.cycles.bounds import COMPUTE
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import Timed, is_timeable, time_program
 from stepcore.findings.diagnostics import Edit, apply_edits
-from stepcore.graph.ir import ProgramSpec
+from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.jobdata.choices import AffineRule
 from stepcore.records import Record
@@ -23,7 +23,7 @@ from stepcore.rewrites.extents import reads_as_much
 from stepcore.sizes.dim import product
 from stepcore.text.span import Embedded, Span
 from stepcore.timing.hardware import Hardware
-from stepcore.types import StreamType, tensor_shapes
+from stepcore.types import Buffer, Scalar, StreamType, components, tensor_shapes
 
 HOW: Final = "how"
 
@@ -198,9 +198,13 @@ def rewritten(subject: RewriteSubject, text: str, *, retiles: bool) -> RewriteSu
 
 
 def _fits(before: ProgramSpec, after: ProgramSpec, *, retiles: bool) -> bool:
-    """Whether two programs take and give the same: what is given may be cut otherwise only where a rewrite says so."""
+    """Whether two programs take and give the same: what is given may be cut otherwise only where a rewrite says so.
+
+    A tensor stays the same whichever of its dimensions are those of the stream, and which lie in buffers.
+    """
     same = (
-        before.inputs == after.inputs
+        len(before.inputs) == len(after.inputs)
+        and all(map(_is_same_input, before.inputs, after.inputs))
         and before.parameters == after.parameters
         and (before.fixed, before.bindings(), before.drawn) == (after.fixed, after.bindings(), after.drawn)
         and before.reference == after.reference
@@ -211,9 +215,28 @@ def _fits(before: ProgramSpec, after: ProgramSpec, *, retiles: bool) -> bool:
     pairs = zip(before.outputs or (), after.outputs or (), strict=True)
     return all(
         (one.name, one.layout, one.memory) == (other.name, other.layout, other.memory)
-        and (one.type == other.type or (retiles and _holds_as_many(one.type, other.type, before.bindings())))
+        and (
+            holds_the_same(one.type, other.type)
+            or (retiles and _holds_as_many(one.type, other.type, before.bindings()))
+        )
         for one, other in pairs
     )
+
+
+def _is_same_input(one: Port, other: Port) -> bool:
+    return holds_the_same(one.type, other.type) and replace(one, type=other.type) == other
+
+
+def holds_the_same(one: StreamType, other: StreamType) -> bool:
+    """Whether streams of two types hold the same tensors of numbers; tiles and selectors are compared as they are."""
+    if one == other:
+        return True
+    parts = [components(each.element) for each in (one, other)]
+    if one.is_open or other.is_open or len(parts[0]) != len(parts[1]):
+        return False
+    kinds = [[each.element if isinstance(each, Buffer) else each for each in some] for some in parts]
+    is_plain = all(isinstance(each, Scalar) for each in kinds[0])
+    return is_plain and kinds[0] == kinds[1] and tensor_shapes(one) == tensor_shapes(other)
 
 
 def _holds_as_many(one: StreamType, other: StreamType, sizes: Mapping[str, int]) -> bool:

@@ -1,0 +1,1 @@
+"""Programs whose elements hold whole rows of their streams: what they carry, and how that is written."""
