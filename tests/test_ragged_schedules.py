@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,6 +99,33 @@ def recognized(path: Path, name: str, sizes: dict[str, int]) -> tuple[TracedFunc
     plan = ragged_attention(function)
     assert plan is not None
     return function, plan
+
+
+@pytest.mark.parametrize("sizes", [("i", "TR", "x0"), ("s", "rest", "i")], ids=["rows and lanes", "streams"])
+@pytest.mark.parametrize(
+    "point", [LanePoint(8, 3, "dynamic"), LanePoint(8, 2, "longest", parts=2), LanePoint(8, 3, "coarse")]
+)
+def test_sizes_may_be_called_what_streams_and_indices_are(
+    source: Path, point: LanePoint, sizes: tuple[str, ...]
+) -> None:
+    assert written_as(source, point, sizes).costs == written_as(source, point, tuple("BLD")).costs
+
+
+def written_as(source: Path, point: LanePoint, sizes: tuple[str, ...]) -> Tiled:
+    """Return the program of a function whose sizes B, L and D have other names, which is right."""
+    names = dict(zip("BLD", sizes, strict=True))
+    head, line, rest = re.split(r"(def hidden\(.*)", source.read_text(encoding="utf-8"), maxsplit=1)
+    about = re.sub(r"\b[BLD]\b", lambda found: names[found[0]], line)
+    path = source.with_name(f"{'_'.join(sizes)}.py")
+    path.write_text(f"{head}{about}{rest}", encoding="utf-8")
+    target = find_target(str(path), path.read_text(encoding="utf-8"), "hidden")
+    function = trace(target, completed(target, partly(target, [], {names[symbol]: SIZES[symbol] for symbol in "BLD"})))
+    plan = ragged_attention(function)
+    assert plan is not None
+    program = LaneWriter(function, plan, {**function.dims, **function.bound}).written(point, PAPER, 20)
+    file = delivered(function, target, program, path.parent, ".step.py")
+    assert not file.fault and file.is_whole
+    return program
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from stepagents.schedules.deliver import checked_sizes, delivered
 from stepagents.schedules.parts import NoSchedule
+from stepagents.schedules.programs import Tiled
 from stepagents.schedules.routed.mixture import mixture_of
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, plan_of
 from stepagents.schedules.routed.search import RoutedOptions, RoutedSearch, in_order, routed_schedules
@@ -243,6 +245,33 @@ def test_each_spelling_is_right(source: Path, name: str, rows: int) -> None:
     assert ("step.Reshape(" in program.impl) == bool(rows)
     file = delivered(function, target, program, source.parent, ".step.py")
     assert not file.fault and file.is_whole and not file.note
+
+
+@pytest.mark.parametrize(("name", "rows", "shared"), [("contracted", 0, 1), ("looped", 4, 1), ("one_hot", 4, 2)])
+@pytest.mark.parametrize("sizes", [("i", "n", "r", "h"), ("j", "y", "n", "s0")], ids=["indices", "streams"])
+def test_sizes_may_be_called_what_streams_and_indices_are(
+    source: Path, name: str, rows: int, shared: int, sizes: tuple[str, ...]
+) -> None:
+    point = MixturePoint(8, rows, shared)
+    assert written_as(source, name, point, sizes).costs == written_as(source, name, point, tuple("TDFE")).costs
+
+
+def written_as(source: Path, name: str, point: MixturePoint, sizes: tuple[str, ...]) -> Tiled:
+    """Return the program of a function whose sizes T, D, F and E have other names, which is right."""
+    names = dict(zip("TDFE", sizes, strict=True))
+    head, line, rest = re.split(rf"(def {name}\(.*)", source.read_text(encoding="utf-8"), maxsplit=1)
+    about = re.sub(r"\b[TDFE]\b", lambda found: names[found[0]], line)
+    path = source.with_name(f"{'_'.join(sizes)}.py")
+    path.write_text(f"{head}{about}{rest}", encoding="utf-8")
+    target = find_target(str(path), path.read_text(encoding="utf-8"), name)
+    asked = {names[symbol]: SIZES[symbol] for symbol in "TDFE" if re.search(rf"\b{symbol}\b", line)}
+    function = trace(target, completed(target, partly(target, [], asked)))
+    plan = plan_of(function, {**function.dims, **function.bound})
+    assert plan is not None
+    program = written(function, plan, point, PAPER, [8] * plan.count)
+    file = delivered(function, target, program, path.parent, ".step.py")
+    assert not file.fault and file.is_whole and not file.note
+    return program
 
 
 @pytest.mark.parametrize(

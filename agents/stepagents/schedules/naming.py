@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from stepagents.lower.functions import fresh_name
 from stepagents.traced.graph import line_of
+from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -32,8 +33,13 @@ def own_name(name: str) -> str:
     return f"@{name}@"
 
 
+def own_size(size: Dim) -> str:
+    """Return a size as text of a program, the user's names in it marked until streams have theirs."""
+    return str(size.substitute(lambda name: Dim.symbol(own_name(name))))
+
+
 def kept_apart(text: str, streams: Collection[str], own: Collection[str], taken: set[str]) -> str:
-    """Return a program in which no stream is called like one of the user's ``own`` names, and none is marked.
+    """Return a program in which no stream or index is called like one of the user's ``own`` names, and none is marked.
 
     Parameters of operators (``tile=``) keep their names. ``taken`` are all names of the program; new ones are added.
     """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.bodies import declared
 from stepagents.schedules.costs import LoadCost, ScheduleCosts, UnitCost
-from stepagents.schedules.naming import file_names, kept_apart, line_comment, own_name
+from stepagents.schedules.naming import file_names, kept_apart, line_comment, own_name, own_size
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, program_spec
 from stepagents.schedules.ragged.attention import RaggedAttention
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _I64: Final = Scalar("int64")
 _LOCALS: Final = (
     "requests", "queries", "lanes", "lane_of", "dealt", "outs", "counted", "query", "rest", "weighed", "s", "o",
-    *(f"{name}{copy}" for name in "rixaksln" for copy in range(3)),
+    "i", "TR", *(f"{name}{copy}" for name in "rixaksln" for copy in range(3)),
 )  # fmt: skip
 _LEAST: Final = 4  # tiles of a cache, at the smallest sizes that a program is verified at
 _ONLINE: Final = """\
@@ -95,7 +95,7 @@ class _Writing:
         self._plan = writer.plan
         self._point = point
         self._chip = chip
-        own = {"input", "state", "top", "old", "p", "i", "TR", *_LOCALS}
+        own = {"input", "state", "top", "old", "p", *_LOCALS}
         self.taken = own | file_names(writer.traced, writer.bound)
         self.memory = fresh_name("result", self.taken)
         self.fns: list[FnDecl] = []
@@ -190,6 +190,7 @@ class _Writing:
         dispatch = self._port()
         speeds = self.costs.speeds()
         requests = prod(plan.outer, start=Dim.of(1))
+        pieces, wanted = own_size(requests * point.parts), own_size(requests)
         lane = [
             "r0, r1 = step.Copy().apply({request})",
             f"counted = step.FlatMap(fn=step.count).apply(step.Promote(b=0).apply(step.Map(fn={tiles}).apply(r0)))",
@@ -215,12 +216,14 @@ class _Writing:
         lines = ["TR = " + str(rows), "# a request is its number and the rows that it sees"]
         lengths = own_name(plan.lengths.name)
         if plan.heads != 1:
-            lines.append(f"requests = step.Flatten(L=[1]).apply(step.Repeat(n={plan.heads}).apply({lengths}))")
+            lines.append(
+                f"requests = step.Flatten(L=[1]).apply(step.Repeat(n={own_size(plan.heads)}).apply({lengths}))"
+            )
             lengths = "requests"
-        lines += (self._sorted if point.dealing == "longest" else self._numbered)(lengths, str(requests), query)
+        lines += (self._sorted if point.dealing == "longest" else self._numbered)(lengths, wanted, query)
         if point.parts > 1:
             lines += self._cut(count, most)
-        lines += self._dealt(str(requests * point.parts), lane, ending)
+        lines += self._dealt(pieces, lane, ending)
         return self._named("\n".join(lines))
 
     def _numbered(self, lengths: str, requests: str, query: TilePart) -> list[str]:
@@ -319,7 +322,7 @@ class _Writing:
 
     def _random(self, part: TilePart, dispatch: str) -> str:
         sizes = [
-            "TR" if label == "f" else str(size)
+            "TR" if label == "f" else own_size(size)
             for label, size in zip(part.matrix, self._blocks.tile(part), strict=True)
         ]
         return f"step.RandomOffChipLoad(tensor={own_name(part.node.name)}, tile=[{', '.join(sizes)}]{dispatch})"
@@ -352,4 +355,4 @@ class _Writing:
 
 def query_tile(tile: Tile) -> str:
     """Return the sizes of a tile as text."""
-    return ", ".join(map(str, tile.shape))
+    return ", ".join(map(own_size, tile.shape))

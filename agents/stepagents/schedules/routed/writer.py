@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.bodies import declared
 from stepagents.schedules.indices import IndexedValue
-from stepagents.schedules.naming import file_names, kept_apart, line_comment, own_name
+from stepagents.schedules.naming import file_names, kept_apart, line_comment, own_name, own_size
 from stepagents.schedules.parts import WHOLE, Blocks, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, program_spec
 from stepagents.schedules.routed.costs import MixtureCosts, scored_at_once
@@ -66,7 +66,7 @@ class _Writing:
         self._real = ""
         self._last = plan.mixture.rows[-1].size if plan.mixture.rows else Dim.of(1)
         self._block = scored_at_once(plan)
-        self._rows = str(plan.rows)
+        self._rows = own_size(plan.rows)
 
     def program(self, rows: Sequence[int]) -> Tiled:
         """Return the program, with what it costs where experts have so many rows each."""
@@ -99,7 +99,7 @@ class _Writing:
 
     def _text(self, speeds: Sequence[int]) -> str:
         plan, count = self._plan, self._plan.count
-        lines = [f"n = {plan.cut} // {self._point.columns}", *self._scored(speeds[0])]
+        lines = [f"n = {own_size(plan.cut)} // {self._point.columns}", *self._scored(speeds[0])]
         lines += [
             f"s0, s1 = step.Copy(depth={self._rows}).apply(chosen)",
             f"routed = step.Partition(N={count}, depth={self._rows}).apply((tokens, s0))",
@@ -179,7 +179,7 @@ class _Writing:
         """Return the load of a tensor: in the order that ``more`` says, else of the tiles whose numbers ``ref`` has."""
         self._read.add(node.name)
         port = "" if self._point.dispatch is None else f"dispatch={self._point.dispatch}"
-        named = f"tensor={tensor or own_name(node.name)}", f"tile=[{', '.join(map(str, tile))}]", more, port
+        named = f"tensor={tensor or own_name(node.name)}", f"tile=[{', '.join(map(own_size, tile))}]", more, port
         operator = "LinearOffChipLoad" if more else "RandomOffChipLoad"
         return f"step.{operator}({', '.join(filter(None, named))}).apply({ref})"
 
