@@ -81,13 +81,24 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
 def _routed(traced: TracedFunction, options: ScheduleOptions, tell: Callable[[int], None]) -> TiledLowering:
     """Return a mixture of experts as a routed program where it can be one, else every other schedule, and why."""
     routed = routed_schedules(traced, options, tell)
-    if routed is not None and routed.programs:
+    if routed is not None and routed.programs and not routed.has_always:
         return routed
     found = schedules(traced, options, tell)
     if routed is None or not found.programs:
         return routed or found
+    if routed.programs:
+        return _faster(routed, found)
     is_told = multiplies_by_choice(traced)  # else there are no experts
     return replace(found, reason=routed.reason, line=routed.line) if is_told else found
+
+
+def _faster(routed: TiledLowering, found: TiledLowering) -> TiledLowering:
+    """Return the programs that route, or those that compute every row for every expert, whichever take fewer cycles."""
+    cycles, others = (each.programs[0].cycles or 0 for each in (routed, found))
+    if cycles <= others:
+        return routed
+    programs = [*found.programs, *routed.programs]
+    return replace(found, programs=programs, reason=f"that takes {others:,} cycles, routed on drawn rows {cycles:,}")
 
 
 def _files(

@@ -51,6 +51,7 @@ class TiledLowering:
     """What came of a function: programs, the fewest cycles first, or ``reason`` and the line where it stands.
 
     ``smaller`` are those that need fewer bytes on chip than the first, by cycles. ``tried`` counts schedules.
+    ``has_always``: beside experts that rows choose, all rows go to some, so a program for all rows may be faster.
     """
 
     programs: list[Tiled] = field(default_factory=list)
@@ -59,6 +60,7 @@ class TiledLowering:
     line: int | None = None
     operation: str = ""
     tried: int = 0
+    has_always: bool = False
 
 
 class ScheduleOptions(Record):

@@ -1,18 +1,64 @@
-"""What is added to the sum of the chosen experts: a residual, as an element function of one row. No torch."""
+"""What is added to the sum of the chosen experts: experts that every row goes to, and a residual. No torch.
+
+A residual is an element function of one row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any, Final
 
-from stepagents.schedules.indices import IndexedValue
+from stepagents.schedules.indices import IndexedValue, aligned, resolved
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart
-from stepagents.schedules.routed.mixture import ExpertTerm, Mixture
+from stepagents.schedules.routed.experts import Expert, expert_of
+from stepagents.schedules.routed.mixture import ExpertTerm, Mixture, needed_for
 from stepagents.schedules.routed.router import RowFunction
-from stepagents.schedules.tile_ops import TileBody, at_products
+from stepagents.schedules.tile_ops import PRODUCTS, TileBody, at_products
+from stepagents.traced.graph import opname
 from stepcore.sizes.dim import Dim
 
 _ROW: Final = "r"
+
+
+def always_of(mixture: Mixture, taken: IndexedValue) -> tuple[tuple[Expert, ...], Mixture]:
+    """Return the experts that every row goes to, which multiply ``taken``, and the mixture without them.
+
+    Raises:
+        NoSchedule: what is added multiplies by matrices, but is no such expert.
+    """
+    experts: list[Expert] = []
+    rest: list[ExpertTerm] = []
+    rows = needed_for(taken.node)
+    for term in chain.from_iterable(map(_apart, mixture.added)):
+        products = [each for each in needed_for(*(factor.node for factor in term.factors)) if opname(each) in PRODUCTS]
+        if set(products) <= rows:
+            rest.append(term)
+            continue
+        if term.shares or len(term.factors) > 1:
+            raise NoSchedule("an expert of all rows counts more for some of them than for others", mixture.node)
+        expert = expert_of(mixture, ExpertTerm(factors=term.factors, sums=term.sums), rows)
+        block = expert.hidden or expert.outer
+        if block.takes != taken:
+            raise NoSchedule(
+                "an expert that all rows go to multiplies other rows than those that are routed", products[0]
+            )
+        experts.append(expert)
+    return tuple(experts), replace(mixture, added=tuple(rest))
+
+
+def _apart(term: ExpertTerm) -> Iterator[ExpertTerm]:
+    """Yield the terms whose sum one term is, where that is one sum of tensors."""
+    value = term.factors[0] if len(term.factors) == 1 and not (term.shares or term.sums) else None
+    given: Any = () if value is None else value.node.args
+    is_sum = value is not None and opname(value.node) == "add" and not value.node.kwargs
+    if value is None or not is_sum or not all(hasattr(each, "op") for each in given[:2]):
+        yield term
+        return
+    for each in given[:2]:
+        inner = resolved(each, aligned(value.node, value.at, each))
+        yield from _apart(replace(term, factors=(inner,)))
 
 
 def residual_of(mixture: Mixture, bound: Mapping[str, int]) -> RowFunction | None:

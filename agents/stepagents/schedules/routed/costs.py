@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from stepagents.schedules.costs import ALONE, LoadCost, ScheduleCosts, UnitCost
-from stepagents.schedules.routed.experts import ExpertBlock, down_tile, tile_of
+from stepagents.schedules.routed.experts import Expert, ExpertBlock, down_tile, tile_of
 from stepagents.schedules.routed.memory import kept_bytes
-from stepagents.schedules.routed.plan import MixturePlan, MixturePoint
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, rows_of_all, scored_at_once
 from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
     from stepcore.timing.hardware import Hardware
 
-SCORED: Final = (16, 8, 4, 2, 1)  # rows that are scored at a time
-
-
-def scored_at_once(plan: MixturePlan) -> int:
-    """Return how many rows are scored at a time: so many that they divide the rows that follow one another."""
-    rows = plan.mixture.rows
-    last = rows[-1].size.bind(plan.bound) if rows else 1
-    return next(each for each in SCORED if last % each == 0)
-
 
 class MixtureCosts:
-    """What a point takes: ``costs`` has units for the scores, for experts and for their second products, if any."""
+    """What a point takes: ``costs`` has units for the scores, for experts and for their second products, if any.
+
+    Those of experts that every row goes to come last.
+    """
 
     def __init__(self, plan: MixturePlan, point: MixturePoint, chip: Hardware, rows: Sequence[int]) -> None:
         self._plan = plan
@@ -52,15 +46,33 @@ class MixtureCosts:
         costs.units.append(UnitCost(1, -(-plan.rows.bind(plan.bound) // block), scored))
         costs.units += [
             UnitCost(self._regions, calls, round(high * flops), (4 * prod(tile),))
-            for flops, tile in zip(self._flops(), self._matrices(), strict=True)
+            for flops, tile in zip(self._flops(plan.first), self._matrices(plan.first), strict=True)
         ]
-        costs.loads += [LoadCost(self._regions, calls, self._bursts(tile)) for tile in self._matrices()]
+        costs.loads += [LoadCost(self._regions, calls, self._bursts(tile)) for tile in self._matrices(plan.first)]
+        for expert in plan.always:
+            calls = self._all_tiles * self._steps_of(expert)
+            for flops, tile in zip(self._flops(expert), self._matrices(expert), strict=True):
+                costs.units.append(UnitCost(1, calls, self._high * flops, (4 * prod(tile),)))
+                costs.loads.append(LoadCost(1, calls, self._bursts(tile)))
         costs.kept = kept_bytes(plan, self._point, self._rows, block)
         return costs
 
-    def _flops(self) -> list[int]:
+    @property
+    def _high(self) -> int:
+        """The rows of a tile of an expert that every row goes to."""
+        return rows_of_all(self._plan, self._point) or self._plan.rows.bind(self._plan.bound)
+
+    @property
+    def _all_tiles(self) -> int:
+        """How many tiles all rows are."""
+        return -(-self._plan.rows.bind(self._plan.bound) // self._high)
+
+    def _steps_of(self, expert: Expert) -> int:
+        return cut_of(expert).bind(self._plan.bound) // self._point.columns
+
+    def _flops(self, expert: Expert) -> list[int]:
         """Return the FLOPs of a row in one call of each unit of an expert: one for each matrix."""
-        plan, expert = self._plan, self._plan.first
+        plan = self._plan
         block = expert.hidden or expert.outer
         found = [2 * self._point.columns * each.depth.bind(plan.bound) for _, each in block.products if each.depth]
         found[-1] += self._point.columns * block.each
@@ -71,9 +83,9 @@ class MixtureCosts:
     def _each(self, block: ExpertBlock) -> int:
         return 2 * sum(each.depth.bind(self._plan.bound) for _, each in block.products if each.depth) + block.each
 
-    def _matrices(self) -> list[tuple[int, int]]:
+    def _matrices(self, expert: Expert) -> list[tuple[int, int]]:
         """Return rows and columns of a tile of each matrix of an expert."""
-        expert, columns = self._plan.first, Dim.of(self._point.columns)
+        columns = Dim.of(self._point.columns)
         tiles = [tile_of(each, columns) for _, each in (expert.hidden or expert.outer).products]
         if expert.down is not None:
             tiles.append(down_tile(expert.down, columns, expert.outer.columns))
@@ -90,17 +102,31 @@ class MixtureCosts:
     @property
     def cycles(self) -> int:
         """About how many cycles the point takes: those of the region that has most to do, or of the memory."""
-        dispatch = self.dispatch or self._chip.memory.dispatch
-        bursts = [self._bursts(tile) for tile in self._matrices()]
-        read = max(map(prod, self._matrices())) * 4 / self._chip.onchip.bandwidth
-        port = max(max(bursts) / dispatch + ALONE, read)
         speeds = self.costs.speeds()
-        units = list(zip(self._flops(), speeds[1:], strict=True))
+        first = self._plan.first
+        port, bursts = self._port(first)
+        units = list(zip(self._flops(first), speeds[1:], strict=False))
         work = [0.0] * self._regions
         for expert, (tiles, high) in enumerate(zip(self._tiles, self._heights, strict=True)):
             flops = (high * each / speed for each, speed in units)
             work[expert // self._point.shared] += tiles * self._steps * max(port, *flops)
+        moved = sum(self._tiles) * self._steps * bursts
+        done = 1 + len(units)
+        for always in self._plan.always:
+            port, bursts = self._port(always)
+            calls, each_row = self._all_tiles * self._steps_of(always), self._flops(always)
+            flops = (self._high * each / speed for each, speed in zip(each_row, speeds[done:], strict=False))
+            work.append(calls * max(port, *flops))
+            moved += calls * bursts
+            done += len(each_row)
         peak = self._chip.memory.channels / self._chip.memory.interval
-        moved = sum(self._tiles) * self._steps * sum(bursts) / peak
         scored = self.costs.units[0]
-        return round(scored.calls * scored.flops / speeds[0] + max(moved, *work))
+        return round(scored.calls * scored.flops / speeds[0] + max(moved / peak, *work))
+
+    def _port(self, expert: Expert) -> tuple[float, int]:
+        """Return in how many cycles the slowest port of an expert has a tile, and the bursts of a tile of each."""
+        dispatch = self.dispatch or self._chip.memory.dispatch
+        matrices = self._matrices(expert)
+        bursts = [self._bursts(tile) for tile in matrices]
+        read = max(map(prod, matrices)) * 4 / self._chip.onchip.bandwidth
+        return max(max(bursts) / dispatch + ALONE, read), sum(bursts)

@@ -103,7 +103,7 @@ def experts_of(mixture: Mixture) -> list[Expert]:
     needed = [needed_for(*(each.node for each in term.factors)) for term in mixture.terms]
     shared = set.intersection(*needed)
     terms = sorted(mixture.terms, key=_number)
-    found = [_expert_of(mixture, term, shared) for term in terms]
+    found = [expert_of(mixture, term, shared) for term in terms]
     if len({_form(each) for each in found}) != 1:
         raise NoSchedule("its experts do not compute the same", mixture.node)
     return found
@@ -114,7 +114,12 @@ def _number(term: ExpertTerm) -> int:
     return term.expert.name if isinstance(term.expert.name, int) else 0
 
 
-def _expert_of(mixture: Mixture, term: ExpertTerm, shared: set[Node]) -> Expert:
+def expert_of(mixture: Mixture, term: ExpertTerm, shared: set[Node]) -> Expert:
+    """Return what the expert of a term computes; ``shared`` is what rows are made of before any expert.
+
+    Raises:
+        NoSchedule: it is no product of rows with matrices of the expert, nor two of them in a row.
+    """
     writing = _Writing(mixture, term, shared)
     outer, hidden, down = writing.block(term.factors, term.sums, mixture.column)
     if hidden is None or down is None:
@@ -309,6 +314,11 @@ class _Text:
             tuple((name, operand) for operand, name in each.items()) for each in (self._products, self._vectors)
         )
         return ExpertBlock(tuple(self._lines), result, products, vectors, self._column.size, self._each, self.takes)
+
+
+def units_of(expert: Expert) -> int:
+    """Return how many units the products of an expert have."""
+    return len((expert.hidden or expert.outer).products) + (expert.down is not None)
 
 
 def _form(expert: Expert) -> tuple[object, ...]:

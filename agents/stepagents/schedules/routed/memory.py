@@ -11,8 +11,8 @@ from math import prod
 from typing import Final
 
 from stepagents.schedules.parts import WHOLE, Blocks, shape_of
-from stepagents.schedules.routed.experts import ExpertBlock, down_tile, tile_of
-from stepagents.schedules.routed.plan import MixturePlan, MixturePoint
+from stepagents.schedules.routed.experts import Expert, ExpertBlock, down_tile, tile_of
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, rows_of_all
 from stepcore.sizes.dim import Dim
 
 _BYTES: Final = 4  # of a number
@@ -50,16 +50,15 @@ def _ends(plan: MixturePlan, block: int) -> int:
 
 def _regions(plan: MixturePlan, point: MixturePoint, rows: Sequence[int]) -> int:
     """Return the numbers that are kept in the regions of experts."""
-    size, expert, columns = _Kept(plan), plan.first, Dim.of(point.columns)
+    size = _Kept(plan)
     regions = plan.count // point.shared
     joined = plan.count * point.rows if point.rows else sum(rows)
     busy = regions * point.rows if point.rows else sum(rows)
-    first = expert.hidden or expert.outer
-    weights = size.block(first, columns)
-    if expert.down is not None:
-        weights += size.tensor(down_tile(expert.down, columns, expert.outer.columns), columns)
-        weights += size.block(expert.outer, expert.outer.columns)
-    return regions * weights + joined * plan.width + busy * (plan.width + size(expert.outer.columns))
+    held = regions * size.weights(plan.first, point) + joined * plan.width + busy * size.busy(plan.first)
+    every = rows_of_all(plan, point) or size(plan.rows)
+    for expert in plan.always:
+        held += size.weights(expert, point) + every * (plan.width + size.busy(expert))
+    return held
 
 
 class _Kept:
@@ -67,6 +66,7 @@ class _Kept:
 
     def __init__(self, plan: MixturePlan) -> None:
         self._bound = plan.bound
+        self._width = plan.width
 
     def __call__(self, size: Dim) -> int:
         return size.bind(self._bound)
@@ -74,6 +74,19 @@ class _Kept:
     def block(self, block: ExpertBlock, columns: Dim) -> int:
         """Return what the ports and products of so many columns of a block keep."""
         return sum(self.tensor(tile_of(each, columns), each.depth) for each in block.operands)
+
+    def weights(self, expert: Expert, point: MixturePoint) -> int:
+        """Return what the units of one region of an expert keep of its tensors."""
+        columns = Dim.of(point.columns)
+        held = self.block(expert.hidden or expert.outer, columns)
+        if expert.down is not None:
+            held += self.tensor(down_tile(expert.down, columns, expert.outer.columns), columns)
+            held += self.block(expert.outer, expert.outer.columns)
+        return held
+
+    def busy(self, expert: Expert) -> int:
+        """Return what is kept of each row while an expert works on it: what is repeated, and what comes out."""
+        return self._width + self(expert.outer.columns)
 
     def tensor(self, tile: tuple[Dim, Dim], depth: Dim | None) -> int:
         """Return what the port of a tile keeps, and the product that folds ``depth`` with it; None: there is none."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.schedules.indices import VIEWS, Atom, Index, IndexedValue, aligned, resolved, whole_index
 from stepagents.schedules.parts import NoSchedule, shape_of
+from stepagents.schedules.routed.masked import MaskedScores, masked_scores
 from stepagents.schedules.tile_ops import ELEMENTWISE, PRODUCTS
 from stepagents.traced.graph import FIXED, opname
 from stepcore.records import Record
@@ -41,10 +42,14 @@ class ExpertChoice(Record):
 
 
 class Share(Record):
-    """One factor of how much an expert counts; with ``inverse`` it divides. ``value`` is a number, too."""
+    """One factor of how much an expert counts; with ``inverse`` it divides. ``value`` is a number, too.
+
+    ``is_softmax``: a softmax of the value over the chosen experts counts.
+    """
 
     value: IndexedValue | float
     inverse: bool = False
+    is_softmax: bool = False
 
 
 class ExpertTerm(Record):
@@ -220,6 +225,9 @@ class _Terms:
 
     def _apart(self, node: Node, at: tuple[Index, ...]) -> list[ExpertTerm]:
         name, given = opname(node), self._given(node)
+        masked = masked_scores(node, self._chosen)
+        if masked is not None:
+            return self._softmax(node, at, masked)
         if name == "add" and node.kwargs.get("alpha", 1) == 1:
             return [*self._argument(node, given[0], at), *self._argument(node, given[1], at)]
         if name in ("mul", "logical_and", "bitwise_and"):
@@ -277,19 +285,29 @@ class _Terms:
         assert isinstance(index, IndexedValue)
         return self._term(index, _number(other, value.node), value.node)
 
-    def _scattered(self, value: IndexedValue) -> ExpertTerm:
+    def _softmax(self, node: Node, at: tuple[Index, ...], masked: MaskedScores) -> list[ExpertTerm]:
+        """Return the choice whose share is a softmax over the chosen experts alone."""
+        if masked.is_scattered:
+            return [self._scattered(resolved(masked.chosen, at), is_softmax=True)]
+        terms = self._argument(node, masked.chosen, at)
+        if len(terms) != 1 or terms[0].expert is None or terms[0].shares or terms[0].factors:
+            raise NoSchedule("what masks scores says more than which experts were chosen", masked.chosen)
+        scores = resolved(masked.scores, aligned(node, at, masked.scores))
+        return [replace(terms[0], shares=(Share(scores, is_softmax=True),))]
+
+    def _scattered(self, value: IndexedValue, *, is_softmax: bool = False) -> ExpertTerm:
         """Return the choice, and its share, that a scatter of shares into zeros is."""
         node = value.node
         base, dim, index, source = self._given(node)
         rank = len(value.at)
-        if dim % rank != rank - 1 or not is_zero(base):
+        if dim % rank != rank - 1 or not (is_softmax or is_zero(base)):
             raise NoSchedule("it scatters into what is not zero, or along another dimension than experts", node)
         (place,) = self._label(shape_of(index)[-1])
         at = (*value.at[:-1], place)
         (expert,) = value.at[-1] or (Atom(0, Dim.of(1)),)
         term = self._term(resolved(index, at), expert, node)
         share = float(source) if isinstance(source, int | float) else resolved(source, at)
-        return replace(term, shares=() if share == 1 else (Share(share),), sums=place)
+        return replace(term, shares=() if share == 1 else (Share(share, is_softmax=is_softmax),), sums=place)
 
     def _of_expert(self, value: IndexedValue) -> ExpertTerm | None:
         """Return what an expert computes of its own ``w[best]``, None where more than that is in a value."""

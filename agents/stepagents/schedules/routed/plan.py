@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
-from typing import TYPE_CHECKING
+from math import gcd, prod
+from typing import TYPE_CHECKING, Final
 
 from stepagents.schedules.indices import IndexedValue, whole_index
 from stepagents.schedules.parts import NoSchedule, shape_of
-from stepagents.schedules.routed.added import residual_of
+from stepagents.schedules.routed.added import always_of, residual_of
 from stepagents.schedules.routed.experts import Expert, ExpertBlock, ExpertTensor, experts_of, rows_block
 from stepagents.schedules.routed.mixture import Mixture, mixture_of
 from stepagents.schedules.routed.router import Router, RowFunction, router_of
@@ -17,6 +17,9 @@ from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction
+
+
+SCORED: Final = (16, 8, 4, 2, 1)  # rows that are scored at a time
 
 
 class MixturePoint(Record):
@@ -41,7 +44,8 @@ class MixturePoint(Record):
 class MixturePlan(Record):
     """A mixture with the functions of its router and its experts; ``scorer`` is the product that scores rows.
 
-    ``taken`` are the rows that experts multiply, ``residual`` adds what no expert computes. ``bound`` are all sizes.
+    ``taken`` are the rows that experts multiply; ``always`` are experts that every row goes to, ``residual`` adds what
+    no expert computes. ``bound`` are all sizes.
     """
 
     mixture: Mixture
@@ -51,6 +55,7 @@ class MixturePlan(Record):
     taken: IndexedValue
     bound: Mapping[str, int]
     residual: RowFunction | None = None
+    always: tuple[Expert, ...] = ()
 
     @property
     def first(self) -> Expert:
@@ -70,8 +75,7 @@ class MixturePlan(Record):
     @property
     def cut(self) -> Dim:
         """The columns of which tiles of weights have some: the hidden ones, else those of the result."""
-        expert = self.first
-        return (expert.outer if expert.hidden is None else expert.hidden).columns
+        return cut_of(self.first)
 
     @property
     def width(self) -> int:
@@ -96,11 +100,31 @@ class MixturePlan(Record):
         return operands[0].place is not None
 
 
+def cut_of(expert: Expert) -> Dim:
+    """Return the columns of which tiles of an expert's weights have some."""
+    return (expert.outer if expert.hidden is None else expert.hidden).columns
+
+
 def operands_of(expert: Expert) -> tuple[ExpertTensor, ...]:
     """Return the tensors of an expert: those of its first block, the one that folds it, those behind."""
     if expert.hidden is None or expert.down is None:
         return expert.outer.operands
     return (*expert.hidden.operands, expert.down, *expert.outer.operands)
+
+
+def scored_at_once(plan: MixturePlan) -> int:
+    """Return how many rows are scored at a time: so many that they divide the rows that follow one another."""
+    rows = plan.mixture.rows
+    last = rows[-1].size.bind(plan.bound) if rows else 1
+    return next(each for each in SCORED if last % each == 0)
+
+
+def rows_of_all(plan: MixturePlan, point: MixturePoint) -> int:
+    """Return the rows of a tile of an expert that every row goes to; 0 where it has all of them.
+
+    With static tiles these divide the rows that are scored at a time, so that none is filled up.
+    """
+    return gcd(point.rows, scored_at_once(plan)) if point.rows else 0
 
 
 def plan_of(traced: TracedFunction, bound: Mapping[str, int]) -> MixturePlan | None:
@@ -124,7 +148,8 @@ def plan_of(traced: TracedFunction, bound: Mapping[str, int]) -> MixturePlan | N
     if router.product is not None:
         column = whole_index("n", shape_of(router.product)[-1])
         scorer = rows_block(mixture, router.product, column)
-    return MixturePlan(mixture, tuple(experts), router, scorer, block.takes, bound, residual_of(mixture, bound))
+    always, rest = always_of(mixture, block.takes)
+    return MixturePlan(mixture, tuple(experts), router, scorer, block.takes, bound, residual_of(rest, bound), always)
 
 
 def _check_count(mixture: Mixture, bound: Mapping[str, int]) -> None:

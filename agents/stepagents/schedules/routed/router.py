@@ -101,6 +101,8 @@ class _Writing:
         text = ""
         for share in shares:
             factor = self._factor(share.value)
+            if share.is_softmax:
+                factor = f"torch.softmax({factor}, 1)"
             text = f"{text or '1'} / {factor}" if share.inverse else f"{text} * {factor}".removeprefix(" * ")
         count = self._mixture.choice.count
         text = text or "torch.ones(1, 1)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from stepagents.schedules.costs import CAPACITY
@@ -16,7 +17,7 @@ from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.ranking import Ranking, TimedPoint, beside
 from stepagents.schedules.routed.costs import MixtureCosts
-from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, plan_of
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, plan_of
 from stepagents.schedules.routed.trace import Trace, routes_of, routing_trace, rows_of_experts
 from stepagents.schedules.routed.writer import written
 from stepagents.schedules.search import ScheduleOptions, TiledLowering, refused
@@ -60,6 +61,7 @@ def routed_schedules(
         plan = plan_of(traced, {**traced.dims, **traced.bound})
         if plan is None:
             return None
+        found.has_always = bool(plan.always)
         search = RoutedSearch(traced, plan, RoutedOptions(options.chip, options.capacity))
         best = search.best(tell)
     except NoSchedule as error:
@@ -123,7 +125,8 @@ class RoutedSearch:
         return self.ranking.timed(self.ranking.timed(ranked, "fluid", _FLUID)[:_EXACT], "exact")
 
     def _ways(self) -> dict[str, list[MixturePoint]]:
-        columns = divisors(self._plan.cut.bind(self._plan.bound), *_COLUMNS)
+        cuts = (cut_of(each).bind(self._plan.bound) for each in (self._plan.first, *self._plan.always))
+        columns = divisors(gcd(*cuts), *_COLUMNS)
         ways: dict[str, list[MixturePoint]] = {}
         for rows in self._options.rows:
             if rows <= max(2 * max(self._rows), _ROWS[0]):

@@ -9,35 +9,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from stepagents.lower.functions import fresh_name
-from stepagents.schedules.bodies import declared
 from stepagents.schedules.indices import IndexedValue
-from stepagents.schedules.naming import file_names, kept_apart, line_comment, own_name, own_size
+from stepagents.schedules.naming import kept_apart, line_comment, own_name, own_size
 from stepagents.schedules.parts import WHOLE, Blocks, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, program_spec
-from stepagents.schedules.routed.costs import MixtureCosts, scored_at_once
-from stepagents.schedules.routed.experts import FOLDED, ExpertBlock, down_tile, product, tile_of
-from stepagents.schedules.routed.plan import MixturePlan, MixturePoint
+from stepagents.schedules.routed.costs import MixtureCosts
+from stepagents.schedules.routed.experts import (
+    ExpertBlock,
+    tile_of,
+    units_of,
+)
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, operands_of, rows_of_all
+from stepagents.schedules.routed.regions import LOCALS, ExpertRegion, RegionWriter
 from stepagents.schedules.tile_ops import TileBody
 from stepagents.schedules.writer import tuple_text
 from stepagents.traced.graph import size_text
-from stepcore.fn.decl import FnDecl
 from stepcore.sizes.dim import Dim
-from stepcore.sizes.kinds import any_size
-from stepcore.types import Buffer, Element, Multihot, Scalar, STuple, Tile
+from stepcore.types import Buffer, Multihot, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
-    from torch.fx import Node
-
     from stepagents.traced.graph import TracedFunction
     from stepcore.timing.hardware import Hardware
 
 _FLAG: Final = Scalar("bool")
-_LOCALS: Final = (
-    "blocks", "scored", "scores", "tokens", "chosen", "shares", "routed", "outs", "tile", "data", "padding", "given",
-    "flags", "kept", "pairs", "joined", "which", "numbers", "fills", "ys", "h", "y", "n", "i", "j", "r",
-    *(f"{name}{copy}" for name in "bstvmwxpje" for copy in range(10)),
-)  # fmt: skip
 
 
 def written(
@@ -51,22 +45,8 @@ def written(
     return _Writing(traced, plan, point, chip).program(rows)
 
 
-class _Writing:
+class _Writing(RegionWriter):
     """One program in the making."""
-
-    def __init__(self, traced: TracedFunction, plan: MixturePlan, point: MixturePoint, chip: Hardware) -> None:
-        self._traced = traced
-        self._plan = plan
-        self._point = point
-        self._chip = chip
-        self._taken = {"input", "state", *_LOCALS, *file_names(traced, plan.bound)}
-        self._memory = fresh_name("result", self._taken)
-        self._fns: list[FnDecl] = []
-        self._read: set[str] = set()
-        self._real = ""
-        self._last = plan.mixture.rows[-1].size if plan.mixture.rows else Dim.of(1)
-        self._block = scored_at_once(plan)
-        self._rows = own_size(plan.rows)
 
     def program(self, rows: Sequence[int]) -> Tiled:
         """Return the program, with what it costs where experts have so many rows each."""
@@ -74,26 +54,17 @@ class _Writing:
         costs = MixtureCosts(plan, point, self._chip, rows)
         text = self._text(costs.costs.speeds())
         own = {item.name for item in self._traced.inputs} | {*plan.bound, self._memory}
-        text = kept_apart(text, _LOCALS, own, self._taken)
+        text = kept_apart(text, LOCALS, own, self._taken)
         result = shape_of(plan.mixture.node)
         spec = program_spec(self._traced, text, self._fns, (self._memory, result), plan.bound, read=self._read)
         experts = plan.mixture.experts
         whole = {str(experts): plan.count} if experts.constant is None else {}
-        divisors = {**whole, **({} if plan.cut.constant else {str(plan.cut): point.columns})}
+        cuts = [plan.cut, *map(cut_of, plan.always)]
+        divisors = {**whole, **{str(cut): point.columns for cut in cuts if not cut.constant}}
         if self._last.constant is None:
             divisors[str(self._last)] = self._block
         again = -(-plan.rows.bind(plan.bound) // point.rows) if point.rows else 1
         return Tiled(spec, text, costs.costs, point.text, divisors, costs.costs.kept, least=whole, read_again=again)
-
-    # -- element functions ---------------------------------------------------------------------------
-
-    def _declare(
-        self, name: str, given: Sequence[Element], output: Element, body: str, init: tuple[float, ...] | None = None
-    ) -> str:
-        name = fresh_name(name, self._taken)
-        taken = given[0] if len(given) == 1 else STuple(given)  # type: ignore[arg-type]
-        self._fns.append(declared(name, taken, output, body, init))
-        return name
 
     # -- the program -----------------------------------------------------------------------------------
 
@@ -107,6 +78,7 @@ class _Writing:
             *self._owned(),
             *line_comment(plan.mixture.terms[0].factors[0].node),
             *(self._alone(speeds) if self._point.shared == 1 else self._in_turn(speeds)),
+            *self._always(speeds),
             *line_comment(plan.mixture.node),
             *self._weighed(),
         ]
@@ -133,7 +105,9 @@ class _Writing:
             names[part] = list(own)
             text = scored if part.bare else self._row_load(part)
             lines.append(f"{', '.join(own)} = {text if len(own) == 1 else f'step.Copy().apply({text})'}")
-        lines.append(f"tokens = step.RetileStreamify(axis=0).apply({rest})")
+        rest = f"step.RetileStreamify(axis=0).apply({rest})"
+        count = len(plan.always)
+        lines.append(f"tokens, *every = step.Copy(n={count + 1}).apply({rest})" if count else f"tokens = {rest}")
         shares = Tile("fp32", (1, plan.mixture.choice.count))
         for name, called, output, function in (
             ("chosen", "choose", Multihot(_FLAG, plan.count), router.chosen),
@@ -175,14 +149,6 @@ class _Writing:
         shape = f"shape=[{self._rows}], stride=[{int('r' in part.labels)}]"
         return self._load(part.node, self._row_tile(part).shape, shape)
 
-    def _load(self, node: Node, tile: Sequence[Dim], more: str = "", tensor: str = "", ref: str = "") -> str:
-        """Return the load of a tensor: in the order that ``more`` says, else of the tiles whose numbers ``ref`` has."""
-        self._read.add(node.name)
-        port = "" if self._point.dispatch is None else f"dispatch={self._point.dispatch}"
-        named = f"tensor={tensor or own_name(node.name)}", f"tile=[{', '.join(map(own_size, tile))}]", more, port
-        operator = "LinearOffChipLoad" if more else "RandomOffChipLoad"
-        return f"step.{operator}({', '.join(filter(None, named))}).apply({ref})"
-
     def _scores(self, block: ExpertBlock, given: str, speed: int) -> str:
         """Return the stream of scores, so many rows in a tile; the weights are read for each tile."""
         assert block.takes is not None
@@ -203,14 +169,18 @@ class _Writing:
     def _owned(self) -> list[str]:
         """Write the tensors of experts that lie apart, one list for each."""
         lines: list[str] = []
-        self._tensors: list[str] = []
+        tensors: list[str] = []
         for number, operands in enumerate(self._plan.operands):
             self._read |= {each.node.name for each in operands}
             if self._plan.places(operands) is None:
-                self._tensors.append(f"w{number}[i]")
+                tensors.append(f"w{number}[i]")
                 lines.append(f"w{number} = [{', '.join(own_name(each.node.name) for each in operands)}]")
             else:
-                self._tensors.append(own_name(operands[0].node.name))
+                tensors.append(own_name(operands[0].node.name))
+        in_turn = self._point.shared > 1
+        self._region = ExpertRegion(
+            self._plan.first, self._plan.operands, tuple(tensors), self._point.rows, in_turn=in_turn
+        )
         return lines
 
     def _alone(self, speeds: Sequence[int]) -> list[str]:
@@ -218,14 +188,38 @@ class _Writing:
         if self._point.rows:
             lines = [self._filled("i"), "tile = step.Retile(axis=0).apply(data)"]
         else:
-            lines = ["tile = step.Retile(axis=0).apply(step.Promote(b=1).apply(routed[i]))"]
-        refs = self._refs()
-        lines += [f"{', '.join(refs)} = step.Copy(n={len(refs)}).apply(tile)", *self._computed(speeds)]
+            lines = [_joined("routed[i]")]
+        lines += self._computed(self._region, speeds)
         if self._point.rows:
             lines += self._kept("y", "padding")
         else:
-            lines.append(f"outs.append(step.RetileStreamify(axis=0, depth={self._rows}).apply(y))")
+            lines.append(f"outs.append({self._taken_apart()})")
         return [f"for i in range({self._plan.count}):", *(f"    {line}" for line in lines)]
+
+    def _taken_apart(self) -> str:
+        """Return the rows of the tiles that an expert gives, which wait for each other."""
+        return f"step.RetileStreamify(axis=0, depth={self._rows}).apply(y)"
+
+    def _always(self, speeds: Sequence[int]) -> list[str]:
+        """Write the experts that every row goes to, each with units of its own."""
+        lines = ["always = []"] if self._plan.always else []
+        done, tall = 1 + units_of(self._plan.first), rows_of_all(self._plan, self._point)
+        for number, expert in enumerate(self._plan.always):
+            operands = tuple((each,) for each in operands_of(expert))
+            self._read |= {each.node.name for (each,) in operands}
+            tensors = tuple(own_name(each.node.name) for (each,) in operands)
+            region = ExpertRegion(expert, operands, tensors, tall, "ns")
+            rows = f"every[{number}]"
+            lines += [
+                f"ns = {own_size(cut_of(expert))} // {self._point.columns}",
+                f"tile = step.Retile(axis=0).apply(step.Reshape(S={tall}, L=[0]).apply({rows}))"
+                if tall
+                else _joined(rows),
+                *self._computed(region, [0, *speeds[done:]]),
+                f"always.append({self._taken_apart()})",
+            ]
+            done += units_of(expert)
+        return lines
 
     def _filled(self, expert: str) -> str:
         return f"data, padding = step.Reshape(S={self._point.rows}, L=[0], pad=0).apply(routed[{expert}])"
@@ -246,7 +240,7 @@ class _Writing:
     def _in_turn(self, speeds: Sequence[int]) -> list[str]:
         """Write regions that work for several experts: tiles come as they are filled, weights by their expert."""
         plan, point = self._plan, self._point
-        refs, count, regions = self._refs(), point.shared, plan.count // point.shared
+        refs, count, regions = self._region.refs, point.shared, plan.count // point.shared
         steps = plan.cut // point.columns
         row, fills = Tile("fp32", (point.rows, shape_of(plan.taken.node)[-1])), Buffer(_FLAG, (point.rows,))
         pair = STuple((row, fills))
@@ -274,7 +268,7 @@ class _Writing:
             "given = step.Streamify().apply(step.Map(fn=numbers[r]).apply(e0))",
             f"{', '.join(refs[:-1])} = step.Copy(n={len(refs) - 1}).apply(given)",
             f"{refs[-1]} = step.Map(fn={rows}).apply(j0)",
-            *self._computed(speeds),
+            *self._computed(self._region, speeds),
             f"ys = step.Partition(N={count}).apply((y, e1))",
             f"fills = step.Partition(N={count}, {depth}).apply((step.Map(fn={padding}, {depth}).apply(j1), e2))",
             f"for j in range({count}):",
@@ -282,77 +276,6 @@ class _Writing:
         ]
         own = f"numbers = [{', '.join(numbers)}]"
         return [own, f"for r in range({regions}):", *(f"    {line}" for line in lines)]
-
-    def _refs(self) -> list[str]:
-        """Return the streams for which a tile of each tensor is read, and that of the rows."""
-        return [f"t{number}" for number in range(len(self._plan.operands) + 1)]
-
-    def _computed(self, speeds: Sequence[int]) -> list[str]:
-        """Write what an expert computes of its tiles."""
-        plan, expert = self._plan, self._plan.first
-        rows = Dim.of(self._point.rows) if self._point.rows else any_size("R")
-        width, columns = shape_of(plan.taken.node)[-1], Dim.of(self._point.columns)
-        block = expert.hidden or expert.outer
-        refs = self._refs()
-        lines: list[str] = []
-        tiles = [tile_of(each, columns) for each in block.operands]
-        loads = [self._tile_load(number, tile, refs[number]) for number, tile in enumerate(tiles)]
-        taken, first = Tile("fp32", (rows, width)), Tile("fp32", (rows, columns))
-        count = len(block.products)
-        repeated = [f"x{number}" for number in range(count)]
-        text = f"step.Repeat(n=n).apply({refs[-1]})"
-        lines.append(f"{', '.join(repeated)} = {text if count == 1 else f'step.Copy(n={count}).apply({text})'}")
-        names: dict[str, str] = {}
-        given, types = [repeated[-1], loads[count - 1]], [taken, Tile("fp32", tiles[count - 1])]
-        for number, (name, operand) in enumerate(block.products[:-1]):
-            body = f"return [{product(1, turned=operand.turned)}]"
-            fn = self._declare("product", [taken, Tile("fp32", tiles[number])], first, body)
-            lines.append(
-                f"p{number} = step.Map(fn={fn}, bw={speeds[1 + number]}).apply(({repeated[number]}, {loads[number]}))"
-            )
-            names[name] = f"input[{len(given)}]"
-            given.append(f"p{number}")
-            types.append(first)
-        for number, (name, _) in enumerate(block.vectors, count):
-            names[name] = f"input[{len(given)}]"
-            given.append(loads[number])
-            types.append(Tile("fp32", tiles[number]))
-        body = block.body(names, [(block.products[-1][0], 1)])
-        fn = self._declare("expert" if expert.hidden is None else "hidden", types, first, body)
-        lines.append(f"h = step.Map(fn={fn}, bw={speeds[count]}).apply({tuple_text(given)})")
-        if expert.down is None:
-            return [*lines, "y = step.Retile(axis=1).apply(h)"]
-        number = len(block.operands)
-        whole = Tile("fp32", (rows, expert.outer.columns))
-        down = expert.down
-        tile = down_tile(down, columns, expert.outer.columns)
-        body = f"return [state[0] + {product(1, turned=down.turned)}]"
-        fn = self._declare("down", [first, Tile("fp32", tile)], whole, body, (0,))
-        load = self._tile_load(number, tile, refs[number])
-        lines.append(f"y = step.Accum(fn={fn}, b=1, bw={speeds[-1]}).apply((h, {load}))")
-        return [*lines, *self._finished(whole, refs, number + 1)]
-
-    def _finished(self, whole: Tile, refs: Sequence[str], first: int) -> list[str]:
-        """Write what is computed behind the last product."""
-        outer = self._plan.first.outer
-        if outer.is_folded:
-            return []
-        tiles = [tile_of(each, outer.columns) for each in outer.operands]
-        given = ["y"]
-        names = {name: f"input[{place}]" for place, (name, _) in enumerate(outer.vectors, 1)} | {FOLDED: "input[0]"}
-        for number, tile in enumerate(tiles, start=first):
-            given.append(f"step.Flatten(L=[1]).apply({self._tile_load(number, tile, refs[number], '1')})")
-        fn = self._declare("finish", [whole, *(Tile("fp32", tile) for tile in tiles)], whole, outer.body(names))
-        return [f"y = step.Map(fn={fn}).apply({tuple_text(given)})"]
-
-    def _tile_load(self, number: int, tile: Sequence[Dim], ref: str, count: str = "n") -> str:
-        operands = self._plan.operands[number]
-        if self._point.shared > 1:
-            return self._load(operands[0].node, tile, "", self._tensors[number], ref)
-        base = ""
-        if self._plan.places(operands):
-            base = ", base=i" if count == "1" else f", base=i * {count}"
-        return self._load(operands[0].node, tile, f"shape=[{count}], stride=[1]{base}", self._tensors[number], ref)
 
     # -- results ---------------------------------------------------------------------------------------
 
@@ -370,9 +293,19 @@ class _Writing:
             f"y = step.Accum(fn={weigh}, b=1, bw={2 * columns.bind(plan.bound)})"
             ".apply((m1, step.RepeatRef().apply((shares, m0))))",
             f"y = step.Map(fn={summed}).apply(y)",
+            *self._with_always(row),
             *self._with_residual(row),
             f"step.LinearOffChipStore(tensor={self._memory}).apply(y)",
         ]
+
+    def _with_always(self, row: Tile) -> list[str]:
+        count = len(self._plan.always)
+        if not count:
+            return []
+        body = f"return [{' + '.join(f'input[{place}]' for place in range(count + 1))}]"
+        fn = self._declare("with_always", [row] * (count + 1), row, body)
+        given = tuple_text(["y", *(f"always[{number}]" for number in range(count))])
+        return [f"y = step.Map(fn={fn}, bw={(count + 1) * row.shape[1].bind(self._plan.bound)}).apply({given})"]
 
     def _with_residual(self, row: Tile) -> list[str]:
         residual = self._plan.residual
@@ -382,3 +315,9 @@ class _Writing:
         fn = self._declare("with_residual", types, row, residual.body)
         given = tuple_text([*map(self._row_load, residual.inputs), "y"])
         return [f"y = step.Map(fn={fn}, bw={len(types) * row.shape[1].bind(self._plan.bound)}).apply({given})"]
+
+
+def _joined(rows: str, tall: int = 0) -> str:
+    """Return the line that makes tiles of ``tall`` rows of a stream each, or one of all of them."""
+    shaped = f"step.Reshape(S={tall}, L=[0])" if tall else "step.Promote(b=1)"
+    return f"tile = step.Retile(axis=0).apply({shaped}.apply({rows}))"

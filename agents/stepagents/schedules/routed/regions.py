@@ -1,0 +1,153 @@
+"""What experts compute of the tiles of their rows, as the lines and the element functions of a program. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from stepagents.lower.functions import fresh_name
+from stepagents.schedules.bodies import declared
+from stepagents.schedules.naming import file_names, own_name, own_size
+from stepagents.schedules.parts import shape_of
+from stepagents.schedules.routed.experts import FOLDED, Expert, ExpertTensor, down_tile, product, tile_of
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, scored_at_once
+from stepagents.schedules.writer import tuple_text
+from stepcore.fn.decl import FnDecl
+from stepcore.records import Record
+from stepcore.sizes.dim import Dim
+from stepcore.sizes.kinds import any_size
+from stepcore.types import Element, STuple, Tile
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from stepagents.traced.graph import TracedFunction
+    from stepcore.timing.hardware import Hardware
+
+LOCALS: Final = (
+    "blocks", "scored", "scores", "tokens", "chosen", "shares", "routed", "outs", "tile", "data", "padding", "given",
+    "always", "every", "ns", "flags", "kept", "pairs", "joined", "which", "numbers", "fills", "ys", "h", "y", "n",
+    "i", "j", "r",
+    *(f"{name}{copy}" for name in "bstvmwxpje" for copy in range(10)),
+)  # fmt: skip
+
+
+class ExpertRegion(Record):
+    """The units of experts: ``tensors`` is how each of their ``operands`` is written.
+
+    ``tall`` are the rows of a tile (0: all), ``steps`` is the name of how many tiles of columns there are. ``in_turn``:
+    weights are read by their number, as tiles of several experts come.
+    """
+
+    expert: Expert
+    operands: tuple[tuple[ExpertTensor, ...], ...]
+    tensors: tuple[str, ...]
+    tall: int
+    steps: str = "n"
+    in_turn: bool = False
+
+    @property
+    def refs(self) -> list[str]:
+        """The streams for which a tile of each tensor is read, and that of the rows."""
+        return [f"t{number}" for number in range(len(self.operands) + 1)]
+
+
+class RegionWriter:
+    """A program in the making: its element functions, what it reads, and the regions of its experts."""
+
+    def __init__(self, traced: TracedFunction, plan: MixturePlan, point: MixturePoint, chip: Hardware) -> None:
+        self._traced = traced
+        self._plan = plan
+        self._point = point
+        self._chip = chip
+        self._taken = {"input", "state", *LOCALS, *file_names(traced, plan.bound)}
+        self._memory = fresh_name("result", self._taken)
+        self._fns: list[FnDecl] = []
+        self._read: set[str] = set()
+        self._real = ""
+        self._last = plan.mixture.rows[-1].size if plan.mixture.rows else Dim.of(1)
+        self._block = scored_at_once(plan)
+        self._rows = own_size(plan.rows)
+
+    def _declare(
+        self, name: str, given: Sequence[Element], output: Element, body: str, init: tuple[float, ...] | None = None
+    ) -> str:
+        name = fresh_name(name, self._taken)
+        taken = given[0] if len(given) == 1 else STuple(given)  # type: ignore[arg-type]
+        self._fns.append(declared(name, taken, output, body, init))
+        return name
+
+    def _load(self, node: Node, tile: Sequence[Dim], more: str = "", tensor: str = "", ref: str = "") -> str:
+        """Return the load of a tensor: in the order that ``more`` says, else of the tiles whose numbers ``ref`` has."""
+        self._read.add(node.name)
+        port = "" if self._point.dispatch is None else f"dispatch={self._point.dispatch}"
+        named = f"tensor={tensor or own_name(node.name)}", f"tile=[{', '.join(map(own_size, tile))}]", more, port
+        operator = "LinearOffChipLoad" if more else "RandomOffChipLoad"
+        return f"step.{operator}({', '.join(filter(None, named))}).apply({ref})"
+
+    def _computed(self, region: ExpertRegion, speeds: Sequence[int]) -> list[str]:
+        """Write what an expert computes of its tiles."""
+        plan, expert = self._plan, region.expert
+        rows = Dim.of(region.tall) if region.tall else any_size("R")
+        width, columns = shape_of(plan.taken.node)[-1], Dim.of(self._point.columns)
+        block = expert.hidden or expert.outer
+        refs = region.refs
+        lines = [] if region.in_turn else [f"{', '.join(refs)} = step.Copy(n={len(refs)}).apply(tile)"]
+        tiles = [tile_of(each, columns) for each in block.operands]
+        loads = [self._tile_load(region, number, tile) for number, tile in enumerate(tiles)]
+        taken, first = Tile("fp32", (rows, width)), Tile("fp32", (rows, columns))
+        count = len(block.products)
+        repeated = [f"x{number}" for number in range(count)]
+        text = f"step.Repeat(n={region.steps}).apply({refs[-1]})"
+        lines.append(f"{', '.join(repeated)} = {text if count == 1 else f'step.Copy(n={count}).apply({text})'}")
+        names: dict[str, str] = {}
+        given, types = [repeated[-1], loads[count - 1]], [taken, Tile("fp32", tiles[count - 1])]
+        for number, (name, operand) in enumerate(block.products[:-1]):
+            body = f"return [{product(1, turned=operand.turned)}]"
+            fn = self._declare("product", [taken, Tile("fp32", tiles[number])], first, body)
+            lines.append(
+                f"p{number} = step.Map(fn={fn}, bw={speeds[1 + number]}).apply(({repeated[number]}, {loads[number]}))"
+            )
+            names[name] = f"input[{len(given)}]"
+            given.append(f"p{number}")
+            types.append(first)
+        for number, (name, _) in enumerate(block.vectors, count):
+            names[name] = f"input[{len(given)}]"
+            given.append(loads[number])
+            types.append(Tile("fp32", tiles[number]))
+        body = block.body(names, [(block.products[-1][0], 1)])
+        fn = self._declare("expert" if expert.hidden is None else "hidden", types, first, body)
+        lines.append(f"h = step.Map(fn={fn}, bw={speeds[count]}).apply({tuple_text(given)})")
+        if expert.down is None:
+            return [*lines, "y = step.Retile(axis=1).apply(h)"]
+        number = len(block.operands)
+        whole = Tile("fp32", (rows, expert.outer.columns))
+        down = expert.down
+        tile = down_tile(down, columns, expert.outer.columns)
+        body = f"return [state[0] + {product(1, turned=down.turned)}]"
+        fn = self._declare("down", [first, Tile("fp32", tile)], whole, body, (0,))
+        load = self._tile_load(region, number, tile)
+        lines.append(f"y = step.Accum(fn={fn}, b=1, bw={speeds[-1]}).apply((h, {load}))")
+        return [*lines, *self._finished(region, whole, number + 1)]
+
+    def _finished(self, region: ExpertRegion, whole: Tile, first: int) -> list[str]:
+        """Write what is computed behind the last product."""
+        outer = region.expert.outer
+        if outer.is_folded:
+            return []
+        tiles = [tile_of(each, outer.columns) for each in outer.operands]
+        given = ["y"]
+        names = {name: f"input[{place}]" for place, (name, _) in enumerate(outer.vectors, 1)} | {FOLDED: "input[0]"}
+        for number, tile in enumerate(tiles, start=first):
+            given.append(f"step.Flatten(L=[1]).apply({self._tile_load(region, number, tile, '1')})")
+        fn = self._declare("finish", [whole, *(Tile("fp32", tile) for tile in tiles)], whole, outer.body(names))
+        return [f"y = step.Map(fn={fn}).apply({tuple_text(given)})"]
+
+    def _tile_load(self, region: ExpertRegion, number: int, tile: Sequence[Dim], count: str = "") -> str:
+        operands, tensor, ref = region.operands[number], region.tensors[number], region.refs[number]
+        if region.in_turn:
+            return self._load(operands[0].node, tile, "", tensor, ref)
+        count, base = count or region.steps, ""
+        if self._plan.places(operands):
+            base = ", base=i" if count == "1" else f", base=i * {count}"
+        return self._load(operands[0].node, tile, f"shape=[{count}], stride=[1]{base}", tensor, ref)
