@@ -314,7 +314,9 @@ class Converter:
         There are thousands in a file, hence no positions on the way: lines are followed as the tokens come.
         """
         data: list[int] = []
-        index = next(number for number, text in enumerate(self.module.texts) if text.uri == uri)
+        index = next((number for number, text in enumerate(self.module.texts) if text.uri == uri), None)
+        if index is None:  # a notebook by its own name, which is no text
+            return {"data": data}
         source, base = self.module.texts[index].source, self.module.starts[index]
         starts = (*source.line_starts, len(source.text) + 1)
         line = last_line = last_column = last_end = 0

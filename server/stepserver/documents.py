@@ -33,6 +33,15 @@ class Text:
     language: str
     version: int | None
     source: SourceFile
+    _joined: tuple[SourceFile, str] | None = None  # what a cell is in its module, and of which source
+
+    @property
+    def as_cell(self) -> str:
+        """The text as a part of a notebook's module; made once, because an edit leaves all other cells alone."""
+        if self._joined is None or self._joined[0] is not self.source:
+            piece = without_magics(self.source.text)
+            self._joined = self.source, piece + ("" if piece.endswith(("\n", "\r")) else "\n")
+        return self._joined[1]
 
     def change(self, codec: Codec, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """Apply edits, each to the result of the one before."""
@@ -82,12 +91,15 @@ class Module:
             return
         self.starts, pieces, offset = [], [], 0
         for text in self.texts:
-            piece = without_magics(text.source.text)
-            piece += "" if piece.endswith(("\n", "\r")) else "\n"
+            piece = text.as_cell
             self.starts.append(offset)
             pieces.append(piece)
             offset += len(piece)
         self.source = SourceFile(self.path, "".join(pieces))
+
+    def has(self, uri: str) -> bool:
+        """Return whether ``uri`` names the module or a text of it: cells of other languages are none."""
+        return uri == self.uri or any(text.uri == uri for text in self.texts)
 
     def offset(self, uri: str, position: types.Position, codec: Codec) -> int | None:
         """Return the place of a position in ``source``; None where the module has no such text."""
@@ -189,6 +201,11 @@ class Documents:
         self.texts.pop(uri, None)
         self._owners.pop(uri, None)
 
+    def drop_all(self, module: Module) -> None:
+        """Forget all texts of a module, cells that are none of its texts included."""
+        for uri in [uri for uri, owner in self._owners.items() if owner is module]:
+            self.drop(uri)
+
     def renew(self, module: Module) -> None:
         """Take note of a change of ``module``."""
         module.renew()
@@ -227,7 +244,8 @@ class Documents:
 
     def remove(self, module: Module) -> None:
         """Forget a module."""
-        if self.modules.pop(module.uri, None) is not None:
+        if self.is_open(module):  # and not another document that has taken its URI
+            del self.modules[module.uri]
             self._closed(module)
 
     def where(self, wanted: Callable[[Module], bool]) -> list[Module]:

@@ -28,8 +28,9 @@ class Notebooks:
         self._open: dict[str, _Notebook] = {}
 
     def open(self, params: types.DidOpenNotebookDocumentParams) -> None:
-        """Take over a notebook with its cells."""
+        """Take over a notebook with its cells; one that was open is replaced."""
         uri = params.notebook_document.uri
+        self.close(uri)
         path = path_of(uri, "")
         module = Module(uri, path if path.endswith(".ipynb") else path + ".ipynb", [], is_notebook=True)
         notebook = self._open[uri] = _Notebook(module, list(params.notebook_document.cells))
@@ -68,8 +69,7 @@ class Notebooks:
         notebook = self._open.pop(uri, None)
         if notebook is None:
             return
-        for cell in notebook.cells:
-            self._documents.drop(cell.document)
+        self._documents.drop_all(notebook.module)
         self._documents.remove(notebook.module)
 
     def _own(self, module: Module, item: types.TextDocumentItem) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES, task_name
-from stepcore.settings.config import FILE_NAME, Config, ConfigError, Configs
+from stepcore.settings.config import FILE_NAME, Config, ConfigError, Configs, is_there
 from stepserver.documents import Documents, Module
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ def is_task_path(path: str) -> bool:
 def _read_task(path: Path) -> tuple[str, str] | None:
     from stepcore.text.files import Unusable, read_file  # only answers need it, and it takes a while to import
 
-    if not path.is_file():
+    if not is_there(path.is_file):
         return None
     try:
         return read_file(path).text, str(path)

@@ -119,7 +119,7 @@ class Configs:
             ConfigError: the nearest configuration file cannot be used.
         """
         folder = path.absolute()
-        found = self._for_folder(folder if folder.is_dir() else folder.parent)
+        found = self._for_folder(folder if is_there(folder.is_dir) else folder.parent)
         if isinstance(found, ConfigError):
             raise found
         return found
@@ -132,23 +132,39 @@ class Configs:
             return ()
 
     def _for_folder(self, folder: Path) -> Config | ConfigError:
-        if folder not in self._found:
-            try:
-                found: Config | ConfigError | None = _read_folder(folder)
-            except ConfigError as error:
-                found = error
-            if found is None:
-                found = Config() if folder.parent == folder else self._for_folder(folder.parent)
-            self._found[folder] = found
-        return self._found[folder]
+        passed: list[Path] = []  # a path may have more folders than Python lets calls be nested
+        for each in (folder, *folder.parents):
+            found = self._found.get(each) or _found_in(each)
+            passed.append(each)
+            if found is not None:
+                break
+        else:
+            found = Config()
+        self._found.update(dict.fromkeys(passed, found))
+        return found
+
+
+def is_there(question: Callable[[], bool]) -> bool:
+    """Ask ``path.is_file`` or ``path.is_dir``, which fail for a path that no file system can hold: that is a no."""
+    try:
+        return question()
+    except OSError:
+        return False
+
+
+def _found_in(folder: Path) -> Config | ConfigError | None:
+    try:
+        return _read_folder(folder)
+    except ConfigError as error:
+        return error
 
 
 def _read_folder(folder: Path) -> Config | None:
     own = folder / FILE_NAME
-    if own.is_file():
+    if is_there(own.is_file):
         return _read(own)
     shared = folder / "pyproject.toml"
-    if shared.is_file():
+    if is_there(shared.is_file):
         text = _text_of(shared)
         tool = {} if _is_other(shared, text) else _parsed(text, shared).get("tool", {})
         if isinstance(tool, dict) and "stepsmith" in tool:

@@ -39,11 +39,14 @@ class RequestPlace:
 
 
 async def place(parts: Parts, uri: str) -> RequestPlace | None:
-    """Return the place for a document; None where it is none of ours."""
+    """Return the place for a document; None where it is none of ours.
+
+    Neither is a cell of Markdown or of another language, although its notebook is: nothing of the analysis is about it.
+    """
     module = parts.documents.module_of(uri)
     if module is None:
         return None
     analysis = await parts.analyses.of(module)
-    if analysis.kind == "none":
+    if analysis.kind == "none" or not module.has(uri):
         return None
     return RequestPlace(parts.workspace.codec, module, uri, analysis, parts.converter(module))

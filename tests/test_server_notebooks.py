@@ -1,0 +1,109 @@
+"""Notebooks of any kind in the language server: cells of other languages, cells that leave, odd clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lsp_client import Client
+from stepcore.text.span import SourceFile
+from stepserver.documents import Text, without_magics
+
+BOOK = "file:///project/book.ipynb"
+PROGRAM = """\
+import stepcore as step
+from stepcore.dims import M
+
+
+@step.fn(input=step.f32, output=step.f32)
+def double(input):
+    return [input[0] * 2]
+"""
+AT = {"line": 0, "character": 5}
+ASKED: dict[str, dict[str, Any]] = {
+    "textDocument/hover": {"position": AT},
+    "textDocument/completion": {"position": AT},
+    "textDocument/definition": {"position": AT},
+    "textDocument/semanticTokens/full": {},
+    "textDocument/foldingRange": {},
+    "textDocument/inlayHint": {"range": {"start": AT, "end": {"line": 99, "character": 0}}},
+    "textDocument/codeAction": {"range": {"start": AT, "end": AT}, "context": {"diagnostics": []}},
+}
+
+
+def opened(client: Client, *cells: tuple[str, int, str, str]) -> None:
+    """Open the notebook with cells: URI, kind (2: code), language, text."""
+    documents = [{"uri": uri, "languageId": language, "version": 1, "text": text} for uri, _, language, text in cells]
+    book = {"uri": BOOK, "notebookType": "jupyter-notebook", "version": 1}
+    book["cells"] = [{"kind": kind, "document": uri} for uri, kind, _, _ in cells]
+    client.notify("notebookDocument/didOpen", {"notebookDocument": book, "cellTextDocuments": documents})
+
+
+def changed(client: Client, cells: dict[str, Any]) -> None:
+    client.notify(
+        "notebookDocument/didChange", {"notebookDocument": {"uri": BOOK, "version": 2}, "change": {"cells": cells}}
+    )
+
+
+def nothing_of(client: Client, uri: str) -> None:
+    """Ask all about a text of which nothing is known: no answer is about another text, and nothing fails."""
+    for method, more in ASKED.items():
+        assert not client.request(method, {"textDocument": {"uri": uri}, **more}), (method, uri)
+    place = {"textDocument": {"uri": uri}, "position": AT, "newName": "x"}
+    assert "nothing here" in client.refusal("textDocument/rename", place)["message"]
+    assert "Traceback" not in client.stderr(), client.stderr()
+
+
+def test_cells_of_other_languages_and_cells_that_left_have_no_answers() -> None:
+    with Client() as client:
+        client.initialize()
+        opened(client, ("c:1", 2, "python", PROGRAM), ("c:2", 1, "markdown", "# text"), ("c:3", 2, "julia", "f(x) = x"))
+        place = {"textDocument": {"uri": "c:1"}, "position": {"line": 5, "character": 5}}
+        assert client.request("textDocument/hover", place)
+        assert client.request("textDocument/semanticTokens/full", {"textDocument": {"uri": "c:1"}})["data"]
+        for uri in ("c:2", "c:3", "c:none"):
+            nothing_of(client, uri)
+        assert client.request("textDocument/semanticTokens/full", {"textDocument": {"uri": BOOK}})["data"] == []
+        changed(client, {"structure": {"array": {"start": 0, "deleteCount": 1}}})  # its text stays open
+        nothing_of(client, "c:1")
+
+
+def test_a_notebook_that_is_opened_again_or_closed_leaves_nothing() -> None:
+    with Client() as client:
+        client.initialize()
+        opened(client, ("c:1", 2, "python", PROGRAM), ("c:2", 2, "python", "x = 1"))
+        opened(client, ("c:1", 2, "python", PROGRAM))
+        nothing_of(client, "c:2")
+        changed(client, {"structure": {"array": {"start": 0, "deleteCount": 1}}})
+        client.notify("notebookDocument/didClose", {"notebookDocument": {"uri": BOOK}, "cellTextDocuments": []})
+        nothing_of(client, "c:1")
+        assert client.request("stepsmith/status", {})["server"]["documents"] == 0
+
+
+def test_a_document_may_take_the_name_of_a_notebook() -> None:
+    with Client() as client:
+        client.initialize()
+        opened(client, ("c:1", 2, "python", PROGRAM))
+        client.open(BOOK, PROGRAM)
+        client.notify("notebookDocument/didClose", {"notebookDocument": {"uri": BOOK}, "cellTextDocuments": []})
+        place = {"textDocument": {"uri": BOOK}, "position": {"line": 5, "character": 5}}
+        assert client.request("textDocument/hover", place)
+
+
+def test_paths_that_no_file_system_holds_are_analysed() -> None:
+    with Client() as client:
+        client.initialize()
+        for uri in (f"file:///{'x' * 5_000}.py", f"file:///{'x/' * 2_000}a.py", "file:///a%00b.py"):
+            client.open(uri, PROGRAM)
+            place = {"textDocument": {"uri": uri}, "position": {"line": 5, "character": 5}}
+            assert client.request("textDocument/hover", place), uri
+            client.save(uri)
+        assert "Traceback" not in client.stderr(), client.stderr()
+
+
+def test_a_cell_is_read_again_only_where_it_changed() -> None:
+    text = Text("c:1", "python", 1, SourceFile("a.ipynb", "%pip list\nx = 1"))
+    first = text.as_cell
+    assert first == without_magics("%pip list\nx = 1") + "\n"
+    assert text.as_cell is first
+    text.source = SourceFile("a.ipynb", "x = 2\n")
+    assert text.as_cell == "x = 2\n"
