@@ -12,7 +12,8 @@ from typing import Final
 from stepcore.check.programs import Checked, check_program
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl
-from stepcore.frontend.changes import Changes
+from stepcore.frontend.bindings import bound_names as names_of_statement
+from stepcore.frontend.changes import Changes, read_later
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram
@@ -226,12 +227,14 @@ class _ToTask:
     def _prelude(self, code: str, impl: str) -> str:
         """Return ``global``: the module-level code that is used, and the sizes that are no defaults of tasks."""
         sizes = dict(self._program.spec.defaults)
-        wanted = set(bound_names(code).loaded | bound_names(impl).loaded)
+        later = set(bound_names(code).loaded | bound_names(impl).loaded)
+        while (more := self._read_later(later)) - later:
+            later |= more
+        wanted = set(later)
         kept: list[str] = []
         values: dict[str, str] = {}
-        text = self._text
         for node in reversed(self._statements):
-            source = self._global_code(node, wanted, text)
+            source = self._global_code(node, wanted)
             if source:
                 names = bound_names(source)
                 wanted |= names.loaded | names.stored  # ``k += [1]`` reads what it binds
@@ -250,13 +253,25 @@ class _ToTask:
             yield f'{name} = Symbol("{name}")'
         yield f"ctx[{name}] = {name}_value"
 
-    def _global_code(self, node: ast.stmt, wanted: set[str], text: str) -> str:
+    def _read_later(self, wanted: set[str]) -> set[str]:
+        """Return the names that functions read, of what is needed for ``wanted``: whatever binds them last counts."""
+        names, found = set(wanted), set[str]()
+        for node in reversed(self._statements):
+            if source := self._global_code(node, names):
+                bound = bound_names(source)
+                names |= bound.loaded | bound.stored
+                found |= read_later(node)
+        return found
+
+    def _global_code(self, node: ast.stmt, wanted: set[str]) -> str:
         """Return the text of a module-level statement if it binds a name that is wanted."""
         ours = {decl.func_name for decl in self._module.fns} | {self._program.spec.reference}
         made = self._changes.made(node)
-        if not made & wanted or made & ours or (isinstance(node, ast.FunctionDef) and node.decorator_list):
+        if not made & wanted or (isinstance(node, ast.FunctionDef) and node.decorator_list):
             return ""
-        return self._plain_imports(_wanted_part(node, wanted, text) or _source_lines(text, [node]))
+        if made & ours and ours.intersection(names_of_statement(node)):
+            return ""
+        return self._plain_imports(_wanted_part(node, wanted, self._text) or _source_lines(self._text, [node]))
 
     def _plain_imports(self, code: str) -> str:
         """Return ``code`` with imported names written out: tasks have ``torch``, and ``math`` where they import it."""

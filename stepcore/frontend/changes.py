@@ -1,27 +1,27 @@
 """Which names the statements at the top level of a Python file bind, and what they may change.
 
 A statement may change what it does not name: ``k = l`` and ``u = t[1:]`` let ``k.append(1)`` and ``u[0] = 1`` change
-what ``l`` and ``t`` stand for, and a helper changes what it is given. So names that may share a value are one group.
+what ``l`` and ``t`` stand for, and a helper changes what it is given (:mod:`stepcore.frontend.sharing`).
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Final
 
-from stepcore.fn import allow
+from stepcore.fn.prelude import assigned_names
 from stepcore.frontend.bindings import bound_names
+from stepcore.frontend.sharing import CHANGING_FUNCTIONS, CHANGING_METHODS, OF_STREAMS, Sharing
 
-_Function: TypeAlias = ast.FunctionDef | ast.Lambda
-
-# How what changes something is written: a binding inside, a method, an operation in place, a store into an item.
+# Words without which no text changes anything in place but by a store into an item or attribute.
 _SIGNS: Final = re.compile(
-    rf":=|\.(?:{'|'.join(sorted(allow.CONTAINER_CHANGES))})\b|_\(|[-+*/%@&|^<>]=|\]\s*(?:=[^=]|in\b)|\bdel\b"
+    rf"\b(?:{'|'.join(sorted(CHANGING_METHODS | CHANGING_FUNCTIONS))}|inplace|out|del|global|nonlocal)\b"
+    r"|[^\W_]_\b|[-+*/%@&|^]=|<<=|>>=|[^\x00-\x7f]"
 )
-_NEW: Final = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr, ast.Lambda)  # values of their own
-_MAKES_NEW: Final = allow.names("abs bool divmod float int len pow range round str sum")
+_MAIN: Final = "__name__"
 
 
 class Changes:
@@ -29,150 +29,139 @@ class Changes:
 
     def __init__(self, statements: Sequence[tuple[ast.stmt, str]]) -> None:
         """Take all statements of a file, in order, each with how it is written."""
+        self._statements = [statement for statement, _ in statements]
         self._texts = {id(statement): text for statement, text in statements}
-        self._own: list[ast.stmt] = []
-        self._functions: dict[str, _Function] = {}
-        self._methods: dict[str, tuple[str, ...]] = {}  # names for methods such as ``l.append``, and of what they are
-        self._inside: dict[str, set[str]] = {}  # what functions change
-        self._together: dict[str, set[str]] | None = None
-        if not any(map(_SIGNS.search, self._texts.values())):
-            return
-        helpers: dict[str, ast.FunctionDef] = {}
-        for statement, _ in statements:
-            if not isinstance(statement, ast.FunctionDef | ast.ClassDef):
-                self._own.append(statement)
-                self._name_functions(statement)
-            elif isinstance(statement, ast.FunctionDef) and not statement.decorator_list:
-                helpers[statement.name] = statement
-        while found := [name for name, node in helpers.items() if self._may_change(node)]:
-            self._functions |= {name: helpers.pop(name) for name in found}  # those that call them may change something
+        self._may_change = any(self._is_signed(statement) for statement in self._statements)
 
-    def _name_functions(self, statement: ast.stmt) -> None:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda() as function):
-                self._functions[name] = function
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(value=value, attr=attr)):
-                if _changes(attr):
-                    self._methods[name] = _root(value)
+    @cached_property
+    def _sharing(self) -> Sharing:
+        imported = [each for each in self._statements if isinstance(each, ast.Import | ast.ImportFrom)]
+        modules = frozenset(name for each in imported for name in bound_names(each))
+        return Sharing([each for each in self._statements if not _is_main(each)], modules)
 
     def made(self, statement: ast.stmt) -> set[str]:
         """Return the names that a statement binds or whose values it may change."""
+        if not self._may_change or _is_main(statement):
+            return self.bound(statement)
+        return self.bound(statement) | self._sharing.changed_by(statement)
+
+    def bound(self, statement: ast.stmt) -> set[str]:
+        """Return the names that a statement binds, or of whose values it names an item as what it binds."""
         match statement:
             case ast.FunctionDef(name=name):
                 return set() if statement.decorator_list else {name}
-            case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
-                return set()  # of a file that is run, and not read
             case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.AsyncFunctionDef() | ast.Assert() | ast.Pass():
                 return set()
-        if self._may_change(statement):
-            changed = {name for node in ast.walk(statement) for name in self._changed(node)}
-            return {*bound_names(statement), *changed, *(other for name in changed for other in self._sharing(name))}
+        if _is_main(statement):
+            return set()  # of a file that is run, and not read
+        if ":=" in self._texts[id(statement)]:
+            return {*bound_names(statement)}
         match statement:
-            case ast.Assign(targets=targets):
-                return {name for target in targets for name in _root(target)}
-            case ast.AnnAssign(target=target):
-                return {*_root(target)}
+            case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+                return {name for target in targets for name in _roots(target)}
+            case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+                return {*_roots(target)}
             case ast.Expr():
                 return set()
         return {*bound_names(statement)}
 
-    def _may_change(self, statement: ast.stmt) -> bool:
-        """Whether a statement, as it is written, may change something in place; a search is faster than a walk."""
-        text = self._texts[id(statement)]
-        return bool(_SIGNS.search(text)) or any(f"{name}(" in text for name in (*self._functions, *self._methods))
+    def are_settled(self, names: set[str]) -> bool:
+        """Return whether nothing but bindings changes what names stand for: numbers, texts, and functions of these.
 
-    def _changed(self, node: ast.AST) -> Iterator[str]:
-        """Yield the names whose values one node changes in place."""
+        Most files need no more than that, which costs little beside groups of names.
+        """
+        if not self._may_change:
+            return True
+        if any("global" in text for text in self._texts.values()):
+            return False
+        binding = [each for each in self._statements if names & self.bound(each)]
+        return all(self._binds_fixed(each, names) for each in binding)
+
+    def _binds_fixed(self, statement: ast.stmt, names: set[str]) -> bool:
+        match statement:
+            case ast.FunctionDef():
+                return not self._is_signed(statement)
+            case ast.Assign(targets=targets, value=value):
+                return all(isinstance(each, ast.Name) for each in targets) and _is_fixed(value, names)
+            case (
+                ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
+                | ast.AugAssign(target=ast.Name(), value=value)
+            ):
+                return _is_fixed(value, names)
+        return False
+
+    def _is_signed(self, statement: ast.stmt) -> bool:
+        return bool(_SIGNS.search(self._texts[id(statement)])) or any(_stores(statement))
+
+
+def _is_fixed(value: ast.expr, settled: set[str]) -> bool:
+    """Whether an expression is a number or a text, by its form and the names that are."""
+    match value:
+        case ast.Constant():
+            return True
+        case ast.Name(id=name):
+            return name in settled
+        case ast.UnaryOp(operand=operand):
+            return _is_fixed(operand, settled)
+        case ast.BinOp(left=left, right=right):
+            return _is_fixed(left, settled) and _is_fixed(right, settled)
+    return False
+
+
+def read_later(statement: ast.stmt) -> set[str]:
+    """Return the names that functions in a statement read of the module: when they are called, whenever that is."""
+    found: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            body: list[ast.stmt] = node.body if isinstance(node, ast.FunctionDef) else [ast.Expr(node.body)]
+            own = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)} | assigned_names(body)
+            names = (part for each in body for part in ast.walk(each) if isinstance(part, ast.Name))
+            found |= {part.id for part in names if isinstance(part.ctx, ast.Load)} - own
+    return found
+
+
+def _is_main(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.If(test=ast.Compare(left=ast.Name(id=name))):
+            return name == _MAIN
+    return False
+
+
+def _stores(statement: ast.stmt) -> Iterator[bool]:
+    """Yield whether each store into an item or attribute, of a statement or inside of it, changes a value."""
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
         match node:
-            case ast.AugAssign(target=target):
-                yield from _root(target)
-            case ast.Subscript(ctx=ast.Store() | ast.Del(), value=value):
-                yield from _root(value)
-            case ast.Call(func=ast.Attribute(value=value, attr=attr)) if _changes(attr):
-                yield from _root(value)
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-                yield from self._methods.get(name, ())
-                function = self._functions.get(name)
-                if function is None:
-                    return
-                changed = self._changed_by(name, function)
-                yield from changed
-                if changed & {argument.arg for argument in _arguments(function)}:
-                    yield from (each for given in (*args, *(k.value for k in keywords)) for each in _shared(given))
-
-    def _changed_by(self, name: str, function: _Function) -> set[str]:
-        """Return the names whose values a call of a function changes, its own arguments among them."""
-        if name not in self._inside:
-            found = self._inside[name] = set[str]()  # which it is to a function that calls itself
-            found.update(each for part in ast.walk(function) for each in self._changed(part))
-        return self._inside[name]
-
-    def _sharing(self, name: str) -> set[str]:
-        """Return the names that may stand for a part of what ``name`` stands for."""
-        if self._together is None:
-            self._together = {}
-            for statement in self._own:
-                is_plain = isinstance(statement, ast.Assign | ast.AnnAssign) and ":=" not in self._texts[id(statement)]
-                for node in (statement,) if is_plain else ast.walk(statement):
-                    match node:
-                        case ast.Assign(targets=targets, value=value):
-                            self._hold([each for target in targets for each in _root(target)], value)
-                        case (
-                            ast.AnnAssign(target=target, value=ast.expr() as value)
-                            | ast.NamedExpr(target=target, value=value)
-                        ):
-                            self._hold(_root(target), value)
-                        case ast.For(target=target, iter=value):
-                            self._hold(_root(target), value)
-        return self._together.get(name, set())
-
-    def _hold(self, names: Iterable[str], value: ast.expr) -> None:
-        assert self._together is not None
-        group = {*names, *_shared(value)}
-        for name in [*group]:
-            group |= self._together.get(name, set())
-        for name in group:
-            self._together[name] = group
+            case ast.Assign(targets=targets):
+                pending += targets
+            case ast.AnnAssign(target=target):
+                pending.append(target)
+            case (
+                ast.For(target=target, body=body, orelse=orelse) | ast.AsyncFor(target=target, body=body, orelse=orelse)
+            ):
+                pending += [target, *body, *orelse]
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                pending += parts
+            case ast.Starred(value=part):
+                pending.append(part)
+            case ast.Subscript():
+                yield True
+            case ast.Attribute(attr=attr):
+                yield attr not in OF_STREAMS
+            case ast.Name() | ast.Expr() | ast.Return() | ast.Import() | ast.ImportFrom():
+                pass
+            case ast.stmt() | ast.ExceptHandler() | ast.match_case() | ast.withitem():
+                pending += [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr)]
 
 
-def _changes(method: str) -> bool:
-    """Whether a method of this name changes what it belongs to in place."""
-    return method in allow.CONTAINER_CHANGES or allow.is_inplace(method)
-
-
-def _arguments(function: _Function) -> Iterator[ast.arg]:
-    yield from (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-
-
-def _root(node: ast.expr) -> tuple[str, ...]:
+def _roots(node: ast.expr) -> tuple[str, ...]:
     """Return the names that a target binds, or of whose values it is a part."""
     match node:
         case ast.Name(id=name):
             return (name,)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return tuple(name for part in parts for name in _root(part))
+            return tuple(name for part in parts for name in _roots(part))
         case ast.Attribute(value=value) | ast.Subscript(value=value) | ast.Starred(value=value):
-            return _root(value)
-        case ast.Call(func=ast.Attribute(value=value)):  # a view
-            return _root(value)
+            return _roots(value)
     return ()
-
-
-def _shared(value: ast.expr) -> set[str]:
-    """Return the names of which a value may hold, or be, a part."""
-    match value:
-        case ast.Call(func=ast.Name(id=name)) if name in _MAKES_NEW:
-            return set()
-        case ast.Call(func=func, args=args, keywords=keywords):
-            own = func.value if isinstance(func, ast.Attribute) else None
-            return {name for part in (own, *args, *(k.value for k in keywords)) if part for name in _shared(part)}
-        case ast.Name(id=name):
-            return {name}
-    if isinstance(value, _NEW):
-        return set()
-    return {
-        name
-        for part in ast.iter_child_nodes(value)
-        if isinstance(part, ast.expr | ast.comprehension)
-        for name in (_shared(part) if isinstance(part, ast.expr) else _shared(part.iter))
-    }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from stepcore.fn.aliases import with_aliases
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.frontend import functions
-from stepcore.frontend.changes import Changes
+from stepcore.frontend.bindings import bound_names
+from stepcore.frontend.changes import Changes, read_later
 from stepcore.frontend.python.module import ModuleFacts, PyModule
 from stepcore.frontend.values import FnClass, ProgramBuiltin, TypeMaker
 from stepcore.records import Record
@@ -47,25 +48,38 @@ class _Prelude(Record):
     def of(self, bound: set[str]) -> CodeBlock | None:
         """Return the module-level statements that element functions use, in the order of the file."""
         changes = Changes([(statement, _text(statement, code)) for statement, code in self.statements])
-        candidates = [(statement, code, self._made(statement, changes)) for statement, code in self.statements]
+        wanted = _loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))
         # ``D_value = 16`` of a size in dims= is what a run binds, not a constant.
         sizes = {f"{symbol}_value" for symbol in bound}
-        candidates = [item for item in candidates if item[2] - sizes]
-        if not candidates:
-            return None
-        wanted = _loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))
-        chosen: list[tuple[ast.stmt, Embedded]] = []
-        for statement, code, made in reversed(candidates):
-            if made & wanted:
-                chosen.append((statement, code))
-                wanted |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
-        return _join_statements(chosen[::-1]) if chosen else None
+        chosen, names = self._chosen(changes.bound, set(wanted), sizes)
+        if not changes.are_settled(names):
+            chosen, _ = self._chosen(changes.made, wanted, sizes)
+        return _join_statements(chosen) if chosen else None
 
-    def _made(self, statement: ast.stmt, changes: Changes) -> set[str]:
+    def _chosen(
+        self, made_by: Callable[[ast.stmt], set[str]], wanted: set[str], sizes: set[str]
+    ) -> tuple[list[tuple[ast.stmt, Embedded]], set[str]]:
+        """Return the statements that make what is wanted, each with its code, and all names that are needed then."""
+        candidates = [(statement, code, self._made(statement, made_by)) for statement, code in self.statements]
+        candidates = [item for item in candidates if item[2] - sizes]
+        while True:
+            chosen: list[tuple[ast.stmt, Embedded]] = []
+            names = set(wanted)
+            for statement, code, made in reversed(candidates):
+                if made & names:
+                    chosen.append((statement, code))
+                    names |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+            later = set[str]().union(*(read_later(statement) for statement, _ in chosen))
+            if later <= wanted:
+                return chosen[::-1], names
+            wanted |= later
+
+    def _made(self, statement: ast.stmt, made_by: Callable[[ast.stmt], set[str]]) -> set[str]:
         """Return the names that a statement binds or changes, unless they are element functions, types or sizes."""
-        made = changes.made(statement)
+        made = made_by(statement)
         own = {name for name in made if self._is_ours(name)}
-        return made - own if isinstance(statement, _COMPOUND) else set() if own else made
+        is_ours = bool(own) and not isinstance(statement, _COMPOUND) and bool(own.intersection(bound_names(statement)))
+        return set() if is_ours else made - own
 
     def _fn_bodies(self, statement: ast.stmt) -> list[ast.stmt]:
         """Return the statements of ``statement`` that run as part of an element function."""

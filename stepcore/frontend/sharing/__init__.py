@@ -1,0 +1,211 @@
+"""Which names of a Python file may stand for the same value, and which statements may change it in place.
+
+Nothing runs: names that may stand for one value are one group, whatever the order of the statements, and what is kept
+in the values of a group is another one, its contents. A binding joins the names that it binds with what its value may
+be; so does a call, with its arguments and with what the function takes and gives. An item may be a view, as of a
+tensor, or what is kept there. What a function binds is its own. Names that stand for numbers and texts alone share
+nothing. The method is Steensgaard's (Points-to Analysis in Almost Linear Time, POPL 1996).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from stepcore.fn import allow
+from stepcore.frontend.sharing.facts import CHANGING_FUNCTIONS, CHANGING_METHODS, OF_STREAMS, Facts, Key, Place, Scope
+from stepcore.frontend.sharing.groups import Groups
+
+# Functions of Python whose results hold nothing of what they are given.
+_MAKES_NEW: Final = allow.names("abs bool divmod float int len pow range round str sum print repr isinstance type id")
+_NEW: Final = (ast.Constant, ast.Compare, ast.JoinedStr)  # values of their own, which nobody can change
+_VIEWS: Final = allow.names("T mT H mH data real imag")  # attributes of a tensor that are views of it
+
+
+class Sharing:
+    """The groups of one file."""
+
+    def __init__(self, statements: Sequence[ast.stmt], modules: frozenset[str]) -> None:
+        """Take all statements of a file; ``modules`` are the names that it imports."""
+        self._numbers = {id(statement): number for number, statement in enumerate(statements)}
+        self._facts = Facts(statements, modules)
+        self._groups = Groups()
+        self._known: dict[int, set[Key]] = {}  # by the identity of an expression
+        self._fixed = self._numbers_and_texts()
+        self._join_all()
+        names: dict[Key, set[str]] = {}  # by the groups that are, or are kept somewhere in, their values
+        for name in self._facts.own:
+            for group in self._groups.reached((0, name)):
+                names.setdefault(group, set()).add(name)
+        self._found: dict[int, set[str]] = {}
+        for number, group in self._changes():
+            self._found.setdefault(number, set()).update(names.get(group, ()))
+
+    def changed_by(self, statement: ast.stmt) -> set[str]:
+        """Return the names of the module whose values a statement may change in place."""
+        return self._found.get(self._numbers[id(statement)], set())
+
+    def _numbers_and_texts(self) -> set[Key]:
+        """Return the names that stand for values which nothing can change."""
+        bound = self._facts.bound
+        fixed = {key for key, values in bound.items() if None not in values}
+        while True:
+            loose = {
+                key
+                for key in fixed
+                if not all(pair is not None and self._is_fixed(*pair, fixed) for pair in bound[key])
+            }
+            if not loose:
+                return fixed
+            fixed -= loose
+
+    def _is_fixed(self, value: ast.expr, scope: Scope, fixed: set[Key]) -> bool:
+        parts: Sequence[ast.expr]
+        match value:
+            case ast.Name(id=name):
+                return scope.find(name) in fixed or (name.endswith("_value") and name not in self._facts.own)
+            case ast.Call(func=func):
+                return self._makes_new(func, scope)
+            case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
+                parts = (left, right)
+            case ast.UnaryOp(operand=operand) | ast.NamedExpr(value=operand):
+                parts = (operand,)
+            case ast.BoolOp(values=parts) | ast.Tuple(elts=parts):
+                pass
+            case ast.Attribute(value=ast.Name(id=name)):
+                return name in self._facts.modules  # a dtype, a constant or a function
+            case _:
+                return isinstance(value, _NEW)
+        return all(self._is_fixed(part, scope, fixed) for part in parts)
+
+    def _makes_new(self, func: ast.expr, scope: Scope) -> bool:
+        return isinstance(func, ast.Name) and func.id in _MAKES_NEW and self._facts.is_outside(func, scope)
+
+    # What is joined ---------------------------------------------------------------------------------------------
+
+    def _join_all(self) -> None:
+        facts, join = self._facts, self._groups.join
+        for flow in facts.flows:
+            join([*flow.keys, *(() if flow.value is None else self._parts(flow.value, flow.scope, flow.depth))])
+        for place in facts.joined:
+            join(self._all_of(place))
+        for base, place in facts.stored:
+            kept = {key for each in place.parts for key in self._parts(each, place.scope)}  # given to append, or extend
+            for key in self._objects(base, place.scope):
+                join([self._groups.kept_in(key), *kept])
+        callables = self._callables()
+        within = [place for place in (*facts.called, *facts.changed) if place.scope.key is not None]
+        inside = [(place, self._all_of(place)) for place in within]
+        inside += [(place, self._all_of(place) & callables) for place in facts.handed if place.scope.key is not None]
+        for place, keys in inside:
+            if place.scope.key is not None:
+                join([place.scope.key, *keys])
+
+    def _callables(self) -> set[Key]:
+        """Return the names that stand for functions of the file, and functions without a name."""
+        found = {*self._facts.functions.values()}
+        flows = [flow for flow in self._facts.flows if flow.value is not None and not isinstance(flow.value, ast.Call)]
+        given = [
+            (flow.keys, self._parts(flow.value, flow.scope, flow.depth)) for flow in flows if flow.value is not None
+        ]
+        while more := {key for keys, parts in given if found & parts for key in keys} - found:
+            found |= more
+        return found
+
+    def _changes(self) -> Iterable[tuple[int, Key]]:
+        """Yield statements, by number, with the groups whose values they change."""
+        facts, find = self._facts, self._groups.find
+        changing: set[Key] = set()  # groups of functions that change a value of their group
+        for place in facts.changed:
+            groups = {*map(find, self._all_of(place))}
+            if place.scope.runs_at_once:
+                yield from ((place.statement, group) for group in groups)
+            if place.scope.key is not None:
+                changing |= groups & {find(place.scope.key)}
+        if not changing:
+            return
+        callables = self._callables()
+        called = [(place, self._all_of(place)) for place in facts.called if place.scope.runs_at_once]
+        handed = [place for place in facts.handed if place.scope.runs_at_once]
+        called += [(place, self._all_of(place) & callables) for place in handed]
+        for place, keys in called:
+            yield from ((place.statement, group) for group in {*map(find, keys)} & changing)
+
+    # What a value may be ----------------------------------------------------------------------------------------
+
+    def _all_of(self, place: Place) -> set[Key]:
+        return {key for each in place.parts for key in self._objects(each, place.scope)}
+
+    def _parts(self, value: ast.expr, scope: Scope, depth: int = 1) -> set[Key]:
+        """Return the groups of a value, and of what is kept in it, so many times inside each other."""
+        found = level = self._objects(value, scope)
+        for _ in range(depth):
+            level = {*map(self._groups.kept_in, level)}
+            found = found | level
+        return found
+
+    def _objects(self, value: ast.expr, scope: Scope) -> set[Key]:
+        """Return the groups to which a value may belong; none where nothing can change it."""
+        found = self._known.get(id(value))
+        if found is None:  # groups that are joined later are found by the same keys
+            found = self._known[id(value)] = self._looked_at(value, scope)
+        return found
+
+    def _looked_at(self, value: ast.expr, scope: Scope) -> set[Key]:
+        found: set[Key] = set()
+        pending: list[ast.expr] = [value]
+        while pending:
+            node = pending.pop()
+            if id(node) in self._facts.functions:
+                found.add(self._facts.functions[id(node)])
+            match node:
+                case ast.Name(id=name):
+                    if (key := scope.find(name)) not in self._fixed and name not in self._facts.modules:
+                        found.add(key)
+                case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):  # of lists, perhaps
+                    pending += [left, right]
+                case ast.IfExp(body=body, orelse=orelse):
+                    pending += [body, orelse]
+                case ast.BoolOp(values=values):
+                    pending += values
+                case ast.NamedExpr(value=inner) | ast.Starred(value=inner) | ast.Await(value=inner):
+                    pending.append(inner)
+                case ast.BinOp() | ast.UnaryOp() | ast.Lambda():
+                    pass
+                case _:
+                    found |= self._made(node, scope)
+        return found
+
+    def _made(self, node: ast.expr, scope: Scope) -> set[Key]:
+        match node:
+            case ast.Attribute(value=base, attr=attr) if attr not in _VIEWS:
+                return {*map(self._groups.kept_in, self._objects(base, scope))}
+            case ast.Subscript(value=base) | ast.Attribute(value=base):
+                return self._parts(base, scope)
+            case ast.Call(func=func, args=args, keywords=keywords):
+                if self._makes_new(func, scope):
+                    return set()
+                own = func.value if isinstance(func, ast.Attribute) else func
+                given = [own, *args, *(keyword.value for keyword in keywords)]  # or a part of one
+                return set[Key]().union(*(self._parts(each, scope) for each in given))
+        return set() if isinstance(node, _NEW) else self._display(node, scope)
+
+    def _display(self, node: ast.expr, scope: Scope) -> set[Key]:
+        """A list, tuple, dictionary or comprehension is new, and keeps what stands in it."""
+        parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+        spread = node.values if isinstance(node, ast.Dict) and None in node.keys else []  # ``{**d}``
+        keys = set[Key]().union(
+            *(
+                self._parts(each, scope)
+                for each in (*spread, *(part for part in parts if isinstance(part, ast.Starred)))
+            ),
+            *(self._objects(each, scope) for each in parts),
+        )
+        own = (-1, f"new {id(node)}")
+        if keys:
+            self._groups.join([self._groups.kept_in(own), *keys])
+        return {own}
+
+
+__all__ = ["CHANGING_FUNCTIONS", "CHANGING_METHODS", "OF_STREAMS", "Sharing"]

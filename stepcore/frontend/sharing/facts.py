@@ -1,0 +1,289 @@
+"""What the text of a file says of its names: what is bound to them, kept, changed and called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from stepcore.fn import allow
+from stepcore.fn.prelude import assigned_names, comprehension_names
+from stepcore.records import Record
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+# A name in the function that binds it (0 for the module), or what has no name, by its identity.
+Key: TypeAlias = tuple[int, str]
+
+# Methods of Python's lists and dictionaries that change them.
+CHANGING_METHODS: Final = allow.CONTAINER_CHANGES | allow.names("update setdefault popitem")
+# Functions of the standard library and numpy that change an argument.
+CHANGING_FUNCTIONS: Final = allow.names(
+    "shuffle setattr delattr setitem delitem heapify heappush heappop insort insort_left insort_right copyto"
+)
+# Methods that keep nothing of what they are given and change nothing.
+_PURE_METHODS: Final = allow.TENSOR_METHODS | allow.names("get keys values items index count copy apply format join")
+_LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Load, ast.Store, ast.Pass, ast.alias, ast.arg})
+_OURS: Final = ("fn", "program", "composition", "Fn")
+OF_STREAMS: Final = ("data", "ctx")  # what a stream is given belongs to it
+
+
+def changes_its_own(method: str) -> bool:
+    """Return whether a method of this name changes what it belongs to in place."""
+    return method in CHANGING_METHODS or allow.is_inplace(method)
+
+
+class Scope(Record):
+    """A function, or the module, with the names that it binds."""
+
+    number: int
+    own: frozenset[str]
+    around: Scope | None
+    key: Key | None  # of the function itself
+    is_class: bool = False
+
+    @property
+    def runs_at_once(self) -> bool:
+        """Whether what stands here runs where it stands: in the module, or in classes of it."""
+        return self.around is None or (self.is_class and self.around.runs_at_once)
+
+    def find(self, name: str) -> Key:
+        """Return the key of a name that is read or bound here."""
+        scope: Scope = self
+        while name not in scope.own and scope.around is not None:
+            scope = scope.around
+        return (scope.number, name)
+
+
+class Flow(Record):
+    """Names that may be ``value``, or what is kept in it, so many times inside each other; or one value, without it."""
+
+    keys: Sequence[Key]
+    scope: Scope
+    value: ast.expr | None = None
+    depth: int = 0
+
+
+class Place(Record):
+    """Expressions that something is done with: at once, or by whoever calls the function around."""
+
+    statement: int  # the number of the one at the top level
+    parts: Sequence[ast.expr]
+    scope: Scope
+
+
+class Facts:
+    """Reads all statements of a file; ``modules`` are the names that it imports."""
+
+    def __init__(self, statements: Sequence[ast.stmt], modules: frozenset[str]) -> None:
+        self.modules = modules
+        self.own = frozenset[str]().union(*map(_bound_by, statements))
+        self.bound: dict[Key, list[tuple[ast.expr, Scope] | None]] = {}  # what is bound to each name, None if anything
+        self.functions: dict[int, Key] = {}  # functions, and methods that change something, by identity
+        self.flows: list[Flow] = []
+        self.joined: list[Place] = []  # expressions that may be one value
+        self.stored: list[tuple[ast.expr, Place]] = []  # into what, and which
+        self.changed: list[Place] = []
+        self.called: list[Place] = []
+        self.handed: list[Place] = []  # to a function that may call it
+        self._statement = 0
+        self._scopes = 1
+        module = Scope(0, self.own, None, None)
+        for self._statement, statement in enumerate(statements):
+            self._visit(statement, module)
+
+    def is_outside(self, func: ast.expr, scope: Scope) -> bool:
+        """Return whether a function is one of Python or of a module that is imported."""
+        while isinstance(func, ast.Attribute):
+            func = func.value
+        if not isinstance(func, ast.Name):
+            return False
+        at: Scope | None = scope
+        while at is not None:
+            if func.id in at.own:
+                return at.around is None and func.id in self.modules
+            at = at.around
+        return True
+
+    def _place(self, parts: Sequence[ast.expr], scope: Scope) -> Place:
+        return Place(self._statement, parts, scope)
+
+    def _visit(self, node: ast.AST, scope: Scope) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
+                if not _is_pure(node):
+                    self._function(node, scope)
+                return
+            case ast.Call():
+                self._call(node, scope)
+                return
+            case ast.Return(value=ast.expr() as value) if scope.key is not None:
+                self.flows.append(Flow((scope.key,), scope, value))
+            case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if changes_its_own(attr):
+                self.functions[id(node)] = key = (-1, f"method {id(node)}")
+                self.flows.append(Flow((key,), scope, value))
+                self.changed.append(self._place([value], Scope(-1, frozenset(), scope, key)))
+            case _:
+                self._binding(node, scope)
+        self._visit_parts(node, scope)
+
+    def _visit_parts(self, node: ast.AST, scope: Scope) -> None:
+        for name in node._fields:
+            part = getattr(node, name, None)
+            for each in part if isinstance(part, list) else (part,):
+                if isinstance(each, ast.AST) and type(each) not in _LEAVES:
+                    self._visit(each, scope)
+
+    def _binding(self, node: ast.AST, scope: Scope) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._bind(target, value, scope)
+                if len(targets) > 1:
+                    self.joined.append(self._place(targets, scope))
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                self._bind(target, value, scope)
+            case (
+                ast.For(target=target, iter=value)
+                | ast.AsyncFor(target=target, iter=value)
+                | ast.comprehension(target=target, iter=value)
+                | ast.withitem(optional_vars=ast.expr() as target, context_expr=value)
+            ):
+                self._bind(target, value, scope, 1)
+            case ast.AugAssign(target=target, value=value):
+                self._bind(target, value, scope)
+                self.changed.append(self._place([target], scope))
+            case ast.Delete(targets=targets):
+                self.changed += [
+                    self._place([each.value], scope) for each in targets if isinstance(each, ast.Subscript)
+                ]
+
+    def _bind(self, target: ast.expr, value: ast.expr, scope: Scope, depth: int = 0) -> None:
+        """Note what a target gets: the value, or what is kept in it, ``depth`` times inside each other."""
+        match target:
+            case ast.Name(id=name):
+                key = scope.find(name)
+                self.bound.setdefault(key, []).append(None if depth else (value, scope))
+                self.flows.append(Flow((key,), scope, value, depth))
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                beside = value.elts if isinstance(value, ast.Tuple | ast.List) and not depth else []
+                starred = any(isinstance(each, ast.Starred) for each in (*parts, *beside))
+                is_plain = len(beside) == len(parts) and not starred
+                for position, part in enumerate(parts):
+                    self._bind(part, beside[position] if is_plain else value, scope, 0 if is_plain else depth + 1)
+            case ast.Starred(value=part):
+                self._bind(part, value, scope, depth)
+            case ast.Subscript(value=base):
+                self._store(base, value, scope)
+            case ast.Attribute(value=base, attr=attr) if attr not in OF_STREAMS:
+                self._store(base, value, scope)
+
+    def _store(self, base: ast.expr, value: ast.expr, scope: Scope) -> None:
+        self.stored.append((base, self._place([value], scope)))
+        self.changed.append(self._place([base], scope))
+
+    def _function(self, node: Function, scope: Scope) -> None:
+        key = (-1, f"lambda {id(node)}") if isinstance(node, ast.Lambda) else scope.find(node.name)
+        self.functions[id(node)] = key
+        self.bound.setdefault(key, []).append(None)
+        if scope.is_class and scope.key is not None:
+            self.flows.append(Flow((scope.key, key), scope))
+        body: list[ast.stmt] = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
+        for decorator in () if isinstance(node, ast.Lambda) else node.decorator_list:
+            self._visit(decorator, scope)
+            self.called.append(self._place([decorator], scope))
+        args = [] if isinstance(node, ast.ClassDef) else self._arguments(node, key, scope)
+        outside, rounds = _named_in(body)
+        own = (assigned_names(body) | rounds | {*args}) - outside
+        number, self._scopes = self._scopes, self._scopes + 1
+        inner = Scope(number, own, scope, key, isinstance(node, ast.ClassDef))
+        for arg in args:
+            self.bound.setdefault(inner.find(arg), []).append(None)
+            self.flows.append(Flow((key, inner.find(arg)), inner))
+        for statement in body:
+            self._visit(statement, inner)
+        for name in sorted(outside):
+            self.bound.setdefault(inner.find(name), []).append(None)
+            self.changed.append(self._place([ast.Name(name, ast.Load())], inner))
+
+    def _arguments(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, key: Key, scope: Scope
+    ) -> list[str]:
+        """Return the names of a function's arguments, and note their defaults."""
+        given = node.args
+        for default in (*given.defaults, *given.kw_defaults):
+            if default is not None:
+                self._visit(default, scope)
+                self.flows.append(Flow((key,), scope, default))
+        starred = [each for each in (given.vararg, given.kwarg) if each is not None]
+        return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs, *starred)]
+
+    def _call(self, node: ast.Call, scope: Scope) -> None:
+        func, given = node.func, [*node.args, *(keyword.value for keyword in node.keywords)]
+        named = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        for argument in given:
+            self._visit(argument, scope)
+        if self.is_outside(func, scope):
+            self._call_outside(node, named, given, scope)
+            return
+        if not isinstance(func, ast.Attribute):
+            self._visit(func, scope)
+            self.joined.append(self._place([func, *given], scope))
+            self.called.append(self._place([func], scope))
+            return
+        self._visit(func.value, scope)
+        if changes_its_own(named):
+            self.stored.append((func.value, self._place(given, scope)))
+            self.changed.append(self._place([func.value], scope))
+        elif named not in _PURE_METHODS:
+            self.joined.append(self._place([func.value, *given], scope))
+            self.called.append(self._place([func.value], scope))
+
+    def _call_outside(self, node: ast.Call, named: str, given: list[ast.expr], scope: Scope) -> None:
+        """Note a call of a function of Python or of a module, which may change or call what it is given."""
+        writes = [keyword.value for keyword in node.keywords if keyword.arg == "out"]
+        in_place = any(keyword.arg == "inplace" for keyword in node.keywords)
+        if named.endswith("_") or named in CHANGING_FUNCTIONS or in_place:
+            writes += given
+        if writes:
+            self.changed.append(self._place(writes, scope))
+        if any(keyword.arg == "key" for keyword in node.keywords):
+            self.joined.append(self._place(given, scope))
+        self.handed.append(self._place(given, scope))
+
+
+def _bound_by(statement: ast.stmt) -> frozenset[str]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return frozenset({statement.name})
+    return assigned_names([statement]) | _named_in([statement])[1]
+
+
+def _named_in(body: Sequence[ast.stmt]) -> tuple[set[str], frozenset[str]]:
+    """Return the names that statements say are bound outside of them, and those that comprehensions bind.
+
+    Here a name of a comprehension belongs to the function around.
+    """
+    outside: set[str] = set()
+    rounds: list[ast.comprehension] = []
+    pending: list[ast.AST] = [*body]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                outside.update(names)
+            case ast.comprehension():
+                rounds.append(node)
+        for name in node._fields:
+            part = getattr(node, name, None)
+            for each in part if isinstance(part, list) else (part,):
+                if isinstance(each, ast.AST) and type(each) not in _LEAVES:
+                    pending.append(each)
+    return outside, comprehension_names(rounds)
+
+
+def _is_pure(node: Function) -> bool:
+    """Whether a function is one of ours (``@step.fn``, ``class Sum(step.Fn)``, a program), which changes nothing."""
+    if isinstance(node, ast.Lambda):
+        return False
+    bases = node.bases if isinstance(node, ast.ClassDef) else node.decorator_list
+    named = [each.func if isinstance(each, ast.Call) else each for each in bases]
+    return any(isinstance(each, ast.Attribute) and each.attr in _OURS for each in named)

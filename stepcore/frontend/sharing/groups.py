@@ -1,0 +1,54 @@
+"""Groups of names that may be one value, each with the group of what is kept in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stepcore.frontend.sharing.facts import Key
+
+
+class Groups:
+    """Union-find, with one group of contents for each group (Steensgaard, POPL 1996)."""
+
+    def __init__(self) -> None:
+        self._parents: dict[Key, Key] = {}
+        self._contents: dict[Key, Key] = {}
+
+    def find(self, key: Key) -> Key:
+        """Return the group of a key."""
+        parents = self._parents
+        while (parent := parents.get(key, key)) != key:
+            parents[key] = parents.get(parent, parent)
+            key = parent
+        return key
+
+    def kept_in(self, key: Key) -> Key:
+        """Return the group of what is kept in the values of a group."""
+        group = self.find(key)
+        if group not in self._contents:
+            self._contents[group] = (-2, str(len(self._contents) + len(self._parents)))
+        return self._contents[group]
+
+    def reached(self, key: Key) -> set[Key]:
+        """Return the group of a key, that of its contents, and so on."""
+        found: set[Key] = set()
+        at: Key | None = key
+        while at is not None and (group := self.find(at)) not in found:
+            found.add(group)
+            at = self._contents.get(group)
+        return found
+
+    def join(self, keys: Iterable[Key]) -> None:
+        """Make one group of several, and of what is kept in each."""
+        several = [*keys]
+        pending = [(several[0], other) for other in several[1:]]
+        while pending:
+            one, other = (self.find(key) for key in pending.pop())
+            if one == other:
+                continue
+            self._parents[other] = one
+            kept = self._contents.pop(other, None)
+            if kept is not None and one in self._contents:
+                pending.append((self._contents[one], kept))
+            elif kept is not None:
+                self._contents[one] = kept
