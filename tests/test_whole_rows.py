@@ -122,6 +122,43 @@ def test_what_stands_in_the_way_of_rows_is_said(old: str, new: str, words: str) 
     assert [each for each in places if words in each.sentence], places
 
 
+SHARED = """\
+from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import K, M
+
+
+@step.fn(input=step.f32, output=step.f32)
+def double(input):
+    return [input[0] * 2.0]
+
+
+@step.fn(input=(step.f32, step.f32), output=step.f32)
+def both(input):
+    return [input[0] + input[1]]
+
+
+@step.program(dims={K: 6, M: 4}, data={"x": "torch.randn", "y": "torch.randn"})
+def shared(
+    x: Annotated[step.Stream, step.f32, (K, M)], y: Annotated[step.Stream, step.f32, (M,)]
+) -> Annotated[step.Stream, step.f32, (K, M)]:
+    rows = step.Map(fn=double).apply(x)
+    ends = step.Repeat(n=K).apply(step.Map(fn=double).apply(y))
+    return step.Map(fn=both).apply((rows, ends))
+"""
+
+
+def test_a_function_over_rows_and_over_numbers_is_written_twice() -> None:
+    text = after(subject(SHARED), 1)
+    assert "@step.fn(input=step.f32, output=step.f32)\ndef double(input):" in text
+    assert "@step.fn(input=step.Buffer(step.f32, [K]), output=step.Buffer(step.f32, [K]))\ndef double_rows_1" in text
+    assert "rows = step.Map(fn=double_rows_1).apply(x)" in text
+    assert "ends = step.Map(fn=double).apply(y)" in text
+
+
 def test_tuples_and_open_sizes_are_left_as_they_are() -> None:
     for name in ("moe_dynamic_tiles", "decode_attention", "mixture_of_experts"):
         old = subject((ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8"))

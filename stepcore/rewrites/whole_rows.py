@@ -24,6 +24,7 @@ from stepcore.types import shape_text
 
 _DIMENSIONS = 3  # that go into elements at once
 _TRIES = 12  # operators that may keep single elements
+_SEEDS = 16  # streams to begin with; all others that fit follow each of them
 
 
 class WholeRows(ExplainedRewrite):
@@ -37,7 +38,7 @@ class WholeRows(ExplainedRewrite):
         """Yield each input, and each stream that is read out of buffers, with some dimensions in their elements."""
         seen = set()
         seeds = list(_seeds(subject))
-        for stream, place in seeds:
+        for stream, place in seeds[:_SEEDS]:
             for width in _widths(subject, stream):
                 others = [(each, next(iter(_widths(subject, each)))) for each, _ in seeds if each != stream]
                 ways: tuple[tuple[bool, list[Seed]], ...] = ((False, others), (True, others), (False, []))

@@ -43,7 +43,7 @@ class WideNodes:
         """
         graph = self._subject.graph
         edits = self._texts.ends()
-        functions, names = self._texts.functions([node for node in graph.nodes if node.op_name in ("Map", "Accum")])
+        functions, names = self._texts.functions(graph.nodes)
         edits += functions
         for nodes in self._subject.heads.values():
             several = {tuple(self._node(node, names.get(node.index))) for node in nodes}

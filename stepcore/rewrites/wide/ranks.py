@@ -90,11 +90,14 @@ class _Ranks:
     def _follow(self, seed: Seed) -> None:
         """Note a choice and all that it fixes."""
         waiting = [seed]
+        touched: dict[int, TypedNode] = {}
         while waiting:
             stream, rank = waiting.pop()
             if self._note(stream, rank):
-                waiting += [pair for node in self._touching.get(stream, ()) for pair in self._implied(node)]
-        for node in self._nodes:
+                near = self._touching.get(stream, ())
+                touched.update((node.index, node) for node in near)
+                waiting += [pair for node in near for pair in self._implied(node)]
+        for node in touched.values():
             if not _holds(self._graph, node, self._rank):
                 raise NotWide(f"{node.written} would be given dimensions in elements that it needs outside")
 

@@ -143,7 +143,8 @@ class WideTexts:
                 if kind is None:
                     continue
                 function, fn = made[group[0].index], group[0].op.fn  # type: ignore[attr-defined]
-                if len(kinds) == 1 and not function.is_fold and self._is_own(fn):
+                is_readable = fn.body.source.verbatim or not function.pieces
+                if len(kinds) == 1 and not function.is_fold and is_readable and self._is_own(fn):
                     edits += self._changed(fn, function, group[0])
                     continue
                 written = self._written(fn, function, group[0])
