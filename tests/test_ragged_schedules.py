@@ -58,6 +58,21 @@ def stored(s, k0, v, lanes):  # stepsmith: s[B, 4, D], k0[B, D, L], v[B, L, D], 
     return torch.softmax(torch.where(lanes[:, None, None] >= at, torch.tanh(s @ k0), -1e30), -1) @ v
 
 
+def added(q, k, v, lengths):  # stepsmith: q[B, 4, D], k[B, L, D], v[B, L, D], lengths[B] int64
+    mask = torch.where(torch.arange(k.shape[1]) < lengths[:, None], 0.0, float("-inf"))
+    return torch.softmax(q @ k.mT / 2 + mask[:, None], -1) @ v
+
+
+def flagged(q, k, v, lengths):  # stepsmith: q[B, 4, D], k[B, L, D], v[B, L, D], lengths[B] int64
+    seen = (torch.arange(k.shape[1]) < lengths[:, None]).float()
+    return torch.softmax((1.0 - seen)[:, None, :] * -1e9 + q @ k.mT, -1) @ v
+
+
+def shifted(q, k, v, lengths):  # stepsmith: q[B, 4, D], k[B, L, D], v[B, L, D], lengths[B] int64
+    mask = torch.where(torch.arange(k.shape[1]) < lengths[:, None], 1.0, float("-inf"))
+    return torch.softmax(q @ k.mT + mask[:, None], -1) @ v
+
+
 def projected(q, k, v, lengths):  # stepsmith: q[B, 4, D], k[B, L, D], v[B, L, D], lengths[B] int64
     behind = torch.arange(k.shape[1]) >= lengths[:, None, None]
     return torch.relu(torch.softmax((q @ k.mT).masked_fill(behind, float("-inf")), -1) @ v)
@@ -134,6 +149,8 @@ def written_as(source: Path, point: LanePoint, sizes: tuple[str, ...]) -> Tiled:
         *(("hidden", dealing) for dealing in DEALINGS),
         ("heads", "dynamic"),
         ("heads", "longest"),
+        ("added", "dynamic"),
+        ("flagged", "coarse"),
         ("stored", "coarse"),
         ("stored", "longest"),
     ],
@@ -297,6 +314,7 @@ def test_the_busiest_lane(source: Path) -> None:
     [
         ("projected", "behind the product of weights and values something else is computed"),
         ("windowed", "its mask is no comparison of positions with lengths"),
+        ("shifted", "what is added to scores that are seen is not 0"),
         ("penalized", "what is masked is no number that softmax gives the weight 0"),
     ],
 )

@@ -1,7 +1,8 @@
 """Attention over caches that are filled up to a length each, recognized in a traced graph by its operations. No torch.
 
 ``softmax(where(position < length, scores, -inf)) @ values``: what lies behind a request's length has the weight 0, so
-it need not be read. Names do not matter, and nothing else may be computed behind the last product.
+it need not be read. A mask that is added (0 where something is seen, -inf or -1e9 elsewhere) is the same. Names do not
+matter, and nothing else may be computed behind the last product.
 """
 
 from __future__ import annotations
@@ -93,11 +94,15 @@ def _matched(result: Node, lengths: TracedInput, given: Node) -> RaggedAttention
     masked = _behind(weights.args[0], _VIEWS)
     rank = len(shape_of(weights))
     dim: Any = weights.args[1]
-    if dim % rank != rank - 1 or opname(masked) != "where":
+    mask = _mask_of(masked) if dim % rank == rank - 1 else None
+    if mask is None:
         raise NoSchedule("its softmax is not one over scores that torch.where or masked_fill masks", weights)
-    condition, *sides = masked.args
-    is_seen, more = _seen(condition, given, shape_of(masked))
-    scores, hidden = sides if is_seen else reversed(sides)
+    is_seen, more = _seen(mask.condition, given, shape_of(masked), shape_of(mask.spread))
+    scores, hidden = mask.sides if is_seen else reversed(mask.sides)
+    if mask.added_to is not None:
+        if _number(scores) != 0:
+            raise NoSchedule("what is added to scores that are seen is not 0", masked)
+        scores = mask.added_to
     value = _number(hidden)
     if value is None or value > _NOTHING:
         raise NoSchedule("what is masked is no number that softmax gives the weight 0", masked)
@@ -105,6 +110,50 @@ def _matched(result: Node, lengths: TracedInput, given: Node) -> RaggedAttention
     if rank < 3 or shape_of(scores) != shape_of(masked):
         raise NoSchedule("its scores have no dimension for the queries of a request: keep one of size 1", masked)
     return RaggedAttention(product, scores, lengths, outer, more, is_safe)
+
+
+class _Mask(Record):
+    """What a mask makes of scores: the first of ``sides`` where ``condition`` holds, else the second.
+
+    ``added_to``: the scores that these are added to. ``spread`` is the mask with the dimensions that scores have.
+    """
+
+    condition: Any
+    sides: tuple[Any, Any]
+    spread: Any
+    added_to: Any = None
+
+
+def _mask_of(masked: Any) -> _Mask | None:
+    """Return how scores are masked: by ``where``, or by a mask of 0 and of what hides, that is added; None: not."""
+    if opname(masked) == "where":
+        condition, *sides = masked.args
+        return _Mask(condition, (sides[0], sides[1]), condition)
+    if opname(masked) != "add" or masked.kwargs:
+        return None
+    for scores, spread in (masked.args[:2], masked.args[1::-1]):
+        if not hasattr(spread, "op") or not hasattr(scores, "op"):
+            continue
+        mask = _behind(spread, _VIEWS)
+        if opname(mask) == "where":
+            condition, *sides = mask.args
+            return _Mask(condition, (sides[0], sides[1]), spread, scores)
+        if opname(mask) == "mul" and isinstance(mask.args[1], int | float):
+            flags, is_turned = _turned(_behind(mask.args[0], _VIEWS))
+            if opname(flags) == "_to_copy":
+                sides = (0.0, mask.args[1]) if is_turned else (mask.args[1], 0.0)
+                return _Mask(flags.args[0], sides, spread, scores)
+    return None
+
+
+def _turned(node: Any) -> tuple[Any, bool]:
+    """Return flags as numbers, and whether a node is 1 minus these."""
+    name, given = opname(node), node.args
+    if name == "rsub" and given[1] == 1 and not node.kwargs:
+        return _behind(given[0], _VIEWS), True
+    if name == "sub" and given[0] == 1 and not node.kwargs:
+        return _behind(given[1], _VIEWS), True
+    return node, False
 
 
 def _behind(node: Any, kinds: frozenset[str]) -> Any:
@@ -138,8 +187,10 @@ def _unguarded(node: Any) -> tuple[Any, bool]:
     return (weights, True) if is_guard else (node, False)
 
 
-def _seen(condition: Any, given: Node, shape: tuple[Dim, ...]) -> tuple[bool, int]:
+def _seen(condition: Any, given: Node, shape: tuple[Dim, ...], dims: tuple[Dim, ...]) -> tuple[bool, int]:
     """Return whether a mask says what is seen (or what is hidden), and how many rows more than the length are.
+
+    ``shape`` is that of the scores, ``dims`` that of the mask beside them.
 
     Raises:
         NoSchedule: it is no comparison of positions with lengths, one for each request.
@@ -152,7 +203,6 @@ def _seen(condition: Any, given: Node, shape: tuple[Dim, ...]) -> tuple[bool, in
     found = _compared(node, given)
     if not found:
         raise NoSchedule("its mask is no comparison of positions with lengths", node)
-    dims = shape_of(condition)
     places = (Dim.of(1),) * (len(shape) - len(dims)) + dims
     if places[0] != shape[0] or places[-1] != shape[-1] or any(size != 1 for size in places[1:-1]):
         raise NoSchedule("its mask is not one length for each request", node)
