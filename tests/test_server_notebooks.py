@@ -107,3 +107,19 @@ def test_a_cell_is_read_again_only_where_it_changed() -> None:
     assert text.as_cell is first
     text.source = SourceFile("a.ipynb", "x = 2\n")
     assert text.as_cell == "x = 2\n"
+
+
+def test_requests_of_our_own_are_read_as_strictly_as_those_of_the_protocol() -> None:
+    text = f"{PROGRAM}\n\n@step.program()\ndef p(E0: Annotated[step.Stream, step.f32, (M,)]):\n    return E0\n"
+    with Client() as client:
+        client.initialize()
+        client.open("file:///a.py", f"from typing import Annotated\n{text}")
+        whole = {"uri": "file:///a.py"}
+        assert client.request("stepsmith/graph", {"textDocument": whole, "position": AT})
+        for spot in ([], "x", {}, {"line": -1, "character": 0}, {"line": 0}, {"line": 0, "character": 2**40}):
+            refused = client.refusal("stepsmith/graph", {"textDocument": whole, "position": spot})
+            assert "whole numbers" in refused["message"], spot
+        for document in (None, [], "x", {"uri": 5}):
+            for method in ("stepsmith/graph", "stepsmith/timeline"):
+                assert client.request(method, {"textDocument": document}) is None
+        assert "Traceback" not in client.stderr(), client.stderr()

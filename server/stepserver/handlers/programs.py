@@ -21,9 +21,11 @@ from stepserver.documents import Module
 from stepserver.handlers import optimizing
 from stepserver.handlers.place import RequestPlace, place
 from stepserver.parts import Parts
+from stepserver.protocol import RequestRefused
 from stepserver.simulation import BUSY, plain_range
 from stepserver.version import VERSION
 
+_MOST_UNITS: Final = 2**31  # the protocol has no larger number of a line or character
 SIMULATE: Final = "stepsmith.server.simulate"
 TIME: Final = "stepsmith.server.time"
 CANCEL: Final = "stepsmith.server.cancel"
@@ -114,7 +116,8 @@ def lens_title(row: ProgramStatus) -> str:
 async def _asked(parts: Parts, params: Any) -> tuple[Mapping[str, Any], RequestPlace, list[ProgramInfo]] | None:
     """Return the parameters of a request of our own, the place, and its programs; None where there are none."""
     params = params if isinstance(params, Mapping) else {}
-    at = await place(parts, str((params.get("textDocument") or {}).get("uri", "")))
+    document = params.get("textDocument")
+    at = await place(parts, str(document.get("uri", "")) if isinstance(document, Mapping) else "")
     infos = [] if at is None else features.drawn_programs(at.analysis)
     return None if at is None or not infos else (params, at, infos)
 
@@ -126,7 +129,7 @@ async def graph(parts: Parts, params: Any) -> dict[str, Any] | None:
         return None
     params, at, infos = asked
     spot = params.get("position")
-    offset = None if spot is None else at.offset(types.Position(int(spot["line"]), int(spot["character"])))
+    offset = None if spot is None else at.offset(_position(spot))
     wanted = params.get("program")
     chosen = next((info for info in infos if wanted in (info.name, info.target)), None)
     if chosen is None and offset is not None:
@@ -141,6 +144,14 @@ async def graph(parts: Parts, params: Any) -> dict[str, Any] | None:
     programs = tuple(info.name for info in infos)
     result = view.result(at.module.version, programs, offset, lambda span: plain_range(at.convert.corners(span)))
     return written(parts.timing.drawn(at.module, at.analysis, result) if parts.has("timing") else result)
+
+
+def _position(value: Any) -> types.Position:
+    """Return a position of a request of our own, which nobody has read yet."""
+    numbers = [value.get(name) for name in ("line", "character")] if isinstance(value, Mapping) else []
+    if not numbers or any(type(number) is not int or not 0 <= number < _MOST_UNITS for number in numbers):
+        raise RequestRefused("a position has line and character, which are whole numbers from 0 on")
+    return types.Position(*numbers)
 
 
 async def timeline(parts: Parts, params: Any) -> dict[str, Any] | None:
