@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -372,6 +374,31 @@ def test_reference_blocks(text: str, codes: list[str]) -> None:
 )
 def test_constant_bindings_are_found_without_torch(text: str, expected: dict[str, int]) -> None:
     assert constant_bindings(block(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "searched", "size"),
+    [
+        ("H = 2\nx = input_data['W'] * 3\nctx[E] = H", 0, 2),
+        ("H = 2\nx = input_data['W'] * (H := 3)\nctx[E] = H", 1, None),
+        ("H = 2\nx = [H for H in input_data['W']]\nctx[E] = H", 1, None),
+    ],
+)
+def test_expressions_are_searched_for_names_only_where_they_may_bind_some(
+    text: str, searched: int, size: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each expression that is no constant was, on the way of every body."""
+    walked: list[ast.AST] = []
+
+    def walk(node: ast.AST) -> Iterator[ast.AST]:
+        walked.append(node)
+        return all_nodes(node)
+
+    all_nodes = ast.walk
+    monkeypatch.setattr(ast, "walk", walk)
+    found = constant_bindings(block(text))
+    assert sum(isinstance(node, ast.BinOp | ast.ListComp) for node in walked) == searched
+    assert found == ({} if size is None else {"E": size})
 
 
 def test_constant_bindings_read_the_sizes_of_the_run() -> None:

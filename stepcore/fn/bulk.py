@@ -13,7 +13,7 @@ from typing import Final
 from stepcore.fn.amounts import Amounts, Bits, Items
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.prelude import Evaluator, assigned_names
-from stepcore.fn.source import BodySyntaxError, augmented, statements
+from stepcore.fn.source import BodySyntaxError, augmented, binds_inside, statements
 from stepcore.text.wording import counted
 
 # Bounds of one evaluation, here and in the simulator.
@@ -42,12 +42,17 @@ class Bulk:
                 body = statements(prelude)
             except BodySyntaxError:
                 body = ()  # reported where the block is checked
+            self.read(prelude.source.text)
             for statement in body:
                 if isinstance(statement, ast.For):
                     self.reset(self.follow(statement)[0])
                 elif isinstance(statement, ast.If):
                     self.lose(statement)
                 self.after(statement)
+
+    def read(self, text: str) -> None:
+        """Take ``text`` for that of the statements that follow."""
+        self._evaluator.binds_inside = binds_inside(text)
 
     def lose(self, statement: ast.If | ast.For) -> None:
         """Forget what a loop or a branch may bind: its names have more than one value."""

@@ -116,6 +116,7 @@ def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterab
 def _walked(
     walker: Walker, body: tuple[ast.stmt, ...], block: CodeBlock, early: Callable[[], list[EarlyFault]] | None = None
 ) -> list[BodyFinding]:
+    walker.read(block.source.text)
     try:
         walker.statements(body)
         walker.findings += _faults(early()) if early is not None and not walker.findings else []
@@ -204,6 +205,7 @@ def _body_findings(decl: FnDecl, scope: FnScope, body: tuple[ast.stmt, ...]) -> 
     ]  # fmt: skip
     walker.own.arguments = dict(zip(arguments, counts, strict=False))
     walker.arguments = tuple(arguments)
+    walker.read(decl.body.source.text)
     walker.statements(body)
     findings = walker.findings
     findings += [] if findings else _faults(faults_in_body(decl.body, scope))

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
-from stepcore.fn.source import BodySyntaxError, augmented, statements
+from stepcore.fn.source import BodySyntaxError, augmented, binds_inside, statements
 from stepcore.records import Record
 from stepcore.sizes.dim import DEFAULT_SIZES, is_name, is_size
 
@@ -96,6 +96,7 @@ def _bindings(
     except BodySyntaxError:
         return (), ()
     evaluator = Evaluator(dict(known))
+    evaluator.binds_inside = binds_inside(text)
     for statement in body:
         evaluator.run(statement)
     return tuple(evaluator.bound.items()), tuple(evaluator.faults)
@@ -107,8 +108,11 @@ _PREDECLARED: Final = {name: SymbolRef(name) for name in PREDECLARED_SYMBOLS}
 class Evaluator:
     """Runs the assignments of a block that are constant arithmetic and forgets the names of all others.
 
-    ``bound`` are the sizes that it bound through ``ctx``, ``faults`` the bindings to what is none.
+    ``bound`` are the sizes that it bound through ``ctx``, ``faults`` the bindings to what is none. ``binds_inside``
+    says whether expressions may bind names, too: most texts have none that do, and no expression of them is searched.
     """
+
+    binds_inside = True
 
     def __init__(self, known: dict[str, int]) -> None:
         self.context = dict(known)
@@ -152,7 +156,7 @@ class Evaluator:
         try:
             value = self.value(expression)
         except NotConstant:
-            for part in (expression, *targets):
+            for part in (expression, *targets) if self.binds_inside else targets:
                 self._lose(part)
             return
         for target in targets:

@@ -130,6 +130,11 @@ def statements(block: CodeBlock) -> tuple[ast.stmt, ...]:
     return parsed
 
 
+def binds_inside(text: str) -> bool:
+    """Return whether expressions of a body may bind names: by ``:=``, or in comprehensions."""
+    return ":=" in text or "for" in text
+
+
 def node_span(code: Embedded, node: ast.AST) -> Span:
     """Return the span of ``node`` (a statement or expression) in the outer file."""
     offsets, end = code.direct, node.end_lineno  # type: ignore[attr-defined]

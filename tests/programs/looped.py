@@ -16,26 +16,29 @@ def under_loops(rng: Random, text: str) -> str:
 
     What comes out may be right or wrong (two rounds read one stream); a call of several lines stays.
     """
+    is_python = "@step.program" in text
     places = [found for found in _LINE.finditer(text) if found[3].count("(") == found[3].count(")")]
     for found in sorted(rng.sample(places, min(len(places), rng.randint(1, _MOST))), key=lambda each: -each.start()):
-        text = text[: found.start()] + "\n".join(_put(rng, *found.groups())) + text[found.end() :]
+        text = text[: found.start()] + "\n".join(_put(rng, *found.groups(), is_python=is_python)) + text[found.end() :]
     return text
 
 
-def _put(rng: Random, indent: str, names: str, call: str) -> list[str]:
+def _put(rng: Random, indent: str, names: str, call: str, *, is_python: bool) -> list[str]:
     """Return the lines of one call under something."""
     one, line = names.split(", ", maxsplit=1)[0], f"{names} = {call}"
     words = re.findall(r"\b[A-Za-z_]\w*\b", call)
     read = rng.choice(words)
+    # A size is a symbol: its number is M_value in a task, and in Python what a stream has of it in a run.
+    number = f"{read}.ctx[M]" if is_python else "M_value"
     heads = (
-        f"for k in range({rng.choice(('0', '1', '2', '3', '-1', '40', 'k', 'M', one))}):",
+        f"for k in range({rng.choice(('0', '1', '2', '3', '-1', '40', 'k', 'M', number, one))}):",
         f"for {one} in [{one}, {read}]:",
         f"for {read} in ({read},):",
         f"for k, {read} in enumerate([{read}, {one}]):",
         f"for {read}, {one} in zip([{read}], [{read}], strict=True):",
         f"for {read} in {read}:",
         "for k in []:",
-        f"if {rng.choice(('True', 'False', 'M > 3', 'M_value > 3', one, 'len(fns) == 2'))}:",
+        f"if {rng.choice(('True', 'False', f'{number} > 3', one, 'len(fns) == 2'))}:",
     )
 
     def head() -> str:

@@ -66,6 +66,10 @@ class BlockWalk:
         self._told = False  # whether the call around is a mistake already
         self._level = 0  # of suites inside each other; only at the outermost one a name may stand for a module
 
+    def read(self, text: str) -> None:
+        """Take ``text`` for that of the statements that follow; less is searched than where nobody tells."""
+        self._bulk.read(text)
+
     def report(self, code: str, node: ast.AST, message: str) -> None:
         """Add a finding."""
         self.findings.append(BodyFinding(code, node, message))
