@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 from keyword import iskeyword
 from typing import Final
 from unicodedata import normalize
 
 from stepcore import gate
+from stepcore.conversion.followed import computed_once, followed
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.gate.rewriting import (
@@ -115,7 +117,7 @@ class _ToPython:
         fns = {fn.func_name: self._body(fn.body) for fn in spec.fns}
         nested = frozenset(name for name, body in fns.items() if self._parameters & bound_names(body).loaded)
         computed, prelude = self._prelude()
-        reference = self._reference()
+        reference = self._reference({**computed, **computed_once(prelude)})
         body = self._impl(gate.printed(impl_text)) if impl_text is not None and impl_text.strip() else "..."
         body = _lines(*self._program_sizes(body, computed), body)
         read = bound_names("\n".join([*fns.values(), prelude, body])).loaded
@@ -195,8 +197,11 @@ class _ToPython:
         order = [*(f"{name}_value" for name in sizes if f"{name}_value" not in computed), *computed]
         return [lines[name] for name in order if name in lines]
 
-    def _reference(self) -> str | None:
-        """Join all reference blocks, which share one scope, into the suite of one function."""
+    def _reference(self, computed: dict[str, str]) -> str | None:
+        """Join all reference blocks, which share one scope, into the suite of one function.
+
+        ``computed`` are the statements of ``global`` that compute one name each.
+        """
         outputs = self._spec.outputs or ()
         blocks = [
             (kept_name(output.name, index, len(output.transforms)), block)
@@ -218,7 +223,7 @@ class _ToPython:
         ordered = [results[at] for at in sorted(range(len(results)), key=places.__getitem__)]  # as a program gives them
         pieces.append(f"return {', '.join(ordered)}")
         text = rewrite(_lines(*pieces), CodeNames(tensors=self._tensors))
-        return "\n".join([*self._reference_sizes(text), _without_idle(text)])
+        return "\n".join([*self._reference_sizes(text, computed), _without_idle(text)])
 
     def _place_of(self, output: OutputPort) -> int:
         """Return where an output comes in Python: streams first, then what is left in parameters, in their order."""
@@ -242,17 +247,18 @@ class _ToPython:
             raise ConvertError("a reference in data_transform has to end with an expression")
         return _lines(kept, source), target
 
-    def _reference_sizes(self, text: str) -> list[str]:
-        """Take sizes from the tensors, so that the reference stays right when a run binds other sizes."""
+    def _reference_sizes(self, text: str, computed: dict[str, str]) -> list[str]:
+        """Take sizes from the tensors, so that the reference stays right when a run binds other sizes.
+
+        What ``global`` computes from them is computed there, too.
+        """
         names = bound_names(text)
         lines: list[str] = []
         if "input_data" in names.loaded:
             pairs = ", ".join(f'"{port.name}": {port.name}' for port in self._given)
             lines.append(f"input_data = {{{pairs}}}")
-        for name in self._spec.bindings():
-            if f"{name}_value" in names.loaded - names.stored and (place := self._place(name)) is not None:
-                lines.append(f"{name}_value = {place}")
-        return lines
+        sizes = {f"{name}_value": partial(self._place, name) for name in self._spec.bindings()}
+        return lines + followed(names.loaded - names.stored, sizes, computed)
 
     def _program_sizes(self, text: str, computed: dict[str, str]) -> list[str]:
         """Take the numbers that a program reads from an input where a run may bind others than the file.
@@ -263,22 +269,9 @@ class _ToPython:
         first = next((port.name for port in self._spec.inputs), None)
         if first is None:
             return []
-        free = {f"{name}_value": name for name in self._spec.bindings() if name not in fixed}
-        lines: dict[str, str] = {}
-
-        def follows(name: str) -> bool:
-            """Whether a number is another one in a run of other sizes; a line says so then."""
-            if name in free:
-                lines[name] = f"{name} = {first}.ctx[{free[name]}]"
-            elif name in computed:
-                inner = {each: follows(each) for each in sorted(bound_names(computed[name]).loaded)}
-                if any(inner.values()):
-                    lines[name] = computed[name]
-            return name in lines
-
-        for name in sorted(names.loaded - names.stored):
-            follows(name)
-        return [lines[name] for name in (*free, *computed) if name in lines]
+        free = [name for name in self._spec.bindings() if name not in fixed]
+        sizes = {f"{name}_value": partial("{}.ctx[{}]".format, first, name) for name in free}
+        return followed(names.loaded - names.stored, sizes, computed)
 
     def _place(self, symbol: str) -> str | None:
         """Return where a tensor has ``symbol`` as a size, such as ``E0.shape[1]``."""

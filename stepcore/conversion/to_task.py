@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from textwrap import dedent
@@ -171,7 +171,7 @@ class _ToTask:
         """Return one block per component; ``kept`` are the names that a converted reference keeps its values under."""
         function = self._reference_function()
         body = [node for node in function.body if not is_text(node)]
-        returns = [node for node in _walk(list(function.body)) if isinstance(node, ast.Return)]
+        returns = list(_returns(function.body))
         last = body[-1]
         if len(returns) != 1 or not isinstance(last, ast.Return) or last.value is None:
             raise ConvertError(f"the reference {function.name} has to end with its only return")
@@ -180,12 +180,28 @@ class _ToTask:
             found = counted(len(results), "value")
             raise ConvertError(f"the reference {function.name} returns {found}, not {len(kept)}")
         statements = [node for node in body[:-1] if not _is_size(node) and not _is_input_data(node)]
+        statements = self._without_copies(statements, {name for name in map(_single_name, body) if name})
         blocks: list[str] = []
         for result, name in zip(results, kept, strict=True):
             taken = self._split(statements, result, last_block=len(blocks) == len(kept) - 1)
             blocks.append(self._block(statements[:taken], result, name))
             statements = statements[taken:]
         return self._by_input_data(function, blocks)
+
+    def _without_copies(self, statements: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
+        """Leave out what the module computes in the same words: a converted reference follows sizes by it.
+
+        ``bound`` are the names that the reference binds; one that it binds otherwise makes a copy something else.
+        """
+        ours = {ast.unparse(node) for node in self._statements}
+        left = [node for node in statements if ast.unparse(node) not in ours]
+        sizes = {f"{name}_value" for name in self._program.spec.bindings()}
+        own = {name for node in left for name in bound_names(ast.unparse(node)).stored} | (
+            bound - {_single_name(node) for node in statements} - sizes
+        )
+        return [
+            node for node in statements if node in left or not own.isdisjoint(bound_names(ast.unparse(node)).loaded)
+        ]
 
     def _block(self, statements: list[ast.stmt], result: ast.expr, kept: str) -> str:
         """Return a block whose value is ``result``; a last line that assigns it says so already."""
@@ -404,6 +420,15 @@ def _is_size(node: ast.stmt) -> bool:
         ):
             return name.endswith("_value")
     return False
+
+
+def _returns(body: Iterable[ast.AST]) -> Iterator[ast.Return]:
+    """Yield where a suite returns; functions inside of it return for themselves."""
+    for node in body:
+        if isinstance(node, ast.Return):
+            yield node
+        elif not isinstance(node, ast.FunctionDef | ast.Lambda):
+            yield from _returns(ast.iter_child_nodes(node))
 
 
 def _is_size_in_run(node: ast.stmt, inputs: Collection[str]) -> bool:
