@@ -569,3 +569,37 @@ def test_any_size_of_an_output_stands_alone_in_the_input(given: str, result: str
     found = check_fn(FnDecl("f", "f", types[0], types[1], block("return input\n", "input")), FnScope())
     messages = [item.message for item in found if item.code == "STEP226"]
     assert len(messages) == bool(said) and all(said in message for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("lines", "name"),
+    [
+        ("c = ctx\nc.clear()", "c"),
+        ("c = ctx\nc[E] = 3", "c"),
+        ("c = [ctx]\nc[0].clear()", "c"),
+        ("ctx.clear()", "ctx"),
+        ("def f(d):\n    d.clear()\nf(ctx)", "f"),
+        ("m = torch.nn.Linear(3, 4)\nm.weight[0][0] = 3", "m"),
+        ("m = torch.nn.Linear(3, 4)\nm.weight.fill_(3.0)", "m"),
+        ("m = torch.nn.Linear(3, 4)\nw = m.weight\nw[0] += 1", "w"),
+        ("m = torch.nn.Linear(3, 4)\nw = m.bias.view(2, 2)\nw.mul_(2)", "w"),
+    ],
+)
+def test_global_changes_sizes_by_their_names_only_and_no_weights_in_place(lines: str, name: str) -> None:
+    """A task with these passed, and its converted file was refused, or failed where it was imported."""
+    (found,) = check_block(block(lines), FnScope(), "prelude")
+    assert found.code == "STEP310"
+    assert found.message.startswith(f"{name} ")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "ctx[E] = 3\nctx[E] += 1",
+        "k = ctx[M]\nk += 1\nctx[E] = k",
+        "m = torch.nn.Linear(3, 4)\nw = m.weight.clone()\nw[0] = 3\nw.mul_(2)",
+        "w = torch.zeros(3)\nw[0] = 3\nxs = [1]\nxs.clear()",
+    ],
+)
+def test_global_changes_what_it_made(lines: str) -> None:
+    assert check_block(block(lines), FnScope(), "prelude") == []

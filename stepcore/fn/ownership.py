@@ -117,6 +117,11 @@ class Ownership:
         """Return whether a value certainly is a tensor that a body was given, and no list that ``global`` made."""
         return self.held(node) == GIVEN and not self.scope.names
 
+    def binds_size(self, target: ast.expr) -> bool:
+        """Whether a target is ``ctx[E]`` of a global block, which binds sizes so and in no other way."""
+        is_size = isinstance(target, ast.Subscript) and dotted(target.value) == ("ctx",)
+        return is_size and self._may_bind and "ctx" not in self.names
+
     def put(self, base: ast.expr, held: Held) -> None:
         """Record that something was put into the list or dictionary ``base``."""
         depth = 1
@@ -143,7 +148,7 @@ class Ownership:
             case ast.Subscript(value=base, slice=index):
                 return self._part(self.held(base), index)
             case ast.Attribute(value=base, attr=name):
-                return self.held(base).part if name in _VIEW_ATTRIBUTES else OWN
+                return self._attribute(base, name)
             case ast.Call():
                 return self._called(node)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
@@ -176,6 +181,11 @@ class Ownership:
             case ast.Starred(value=inner):
                 self.bind(inner, Held(item=held))
 
+    def _attribute(self, base: ast.expr, name: str) -> Held:
+        if self._may_bind and name in ("weight", "bias"):
+            return GIVEN  # PyTorch refuses to change them in place where gradients are kept, as in a Python file
+        return self.held(base).part if name in _VIEW_ATTRIBUTES else OWN
+
     def _named(self, name: str) -> Held:
         if name in self.names:
             return self.names[name]
@@ -186,7 +196,7 @@ class Ownership:
         if name == "input_data":
             return Held(GIVEN.given, GIVEN)
         if name == "ctx":
-            return Held(frozenset() if self._may_bind else GIVEN.given)
+            return Held(GIVEN.given, OWN)  # its numbers are nobody's
         return Held(GIVEN.given, GIVEN) if name in self.foreign & self.scope.names else OWN
 
     def _part(self, base: Held, index: ast.expr) -> Held:
@@ -320,6 +330,9 @@ class Ownership:
         name = root.id if isinstance(root, ast.Name) else "this tensor"
         if name in self.helpers or name in self.scope.helpers:
             return f"{name} changes what it is given, and that is no value of this body's own; hand over a clone()"
+        if self._may_bind:
+            what = "ctx" if name == "ctx" else f"{name} may be ctx, or a view of a weight, and"
+            return f"{what} must not change in place; write ctx[E] = 3 for a size, and clone() for a tensor"
         if self.names.get(name, OWN) != OWN:
             return f"{name} may be a view of an input, the state or a weight and must not change in place; use clone()"
         return f"{name} must not change in place: functions are pure; compute a new tensor"

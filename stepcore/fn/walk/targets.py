@@ -29,7 +29,7 @@ class TargetWalk(NameWalk):
                 self.expression(base)
                 if (complaint := self._bulk.stored(target, value)) != "":
                     self.report("STEP311", target, complaint)
-                if self.own.change(base):
+                if not self.own.binds_size(target) and self.own.change(base):
                     self.report("STEP310", target, self.own.complaint(base))
                 elif value is not None:
                     self.own.put(base, self.own.held(value))
@@ -70,7 +70,7 @@ class TargetWalk(NameWalk):
         elif isinstance(target, ast.Subscript):
             self.expression(target.slice)
             self.expression(target.value)
-            if self.own.change(target.value) or self.own.change(target):
+            if not self.own.binds_size(target) and (self.own.change(target.value) or self.own.change(target)):
                 self.report("STEP310", node, self.own.complaint(target.value))
         else:
             self.report("STEP302", target, f"assigning the attribute {target.attr!r} is forbidden")
