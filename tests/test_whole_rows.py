@@ -163,3 +163,9 @@ def test_tuples_and_open_sizes_are_left_as_they_are() -> None:
     for name in ("moe_dynamic_tiles", "decode_attention", "mixture_of_experts"):
         old = subject((ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8"))
         assert not [each for each in WholeRows().places(old) if isinstance(each, RewriteSite)]
+
+
+def test_streams_of_one_dimension_are_told() -> None:
+    old = subject((ROOT / "examples" / "swiglu.py").read_text(encoding="utf-8"))
+    (place,) = WholeRows().places(old)
+    assert place.sentence == "the one dimension of tokens has to stay outside of its elements"

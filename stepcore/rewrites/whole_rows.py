@@ -37,6 +37,11 @@ class WholeRows(ExplainedRewrite):
     def places(self, subject: RewriteSubject) -> Iterator[RewritePlace]:
         """Yield each input, and each stream that is read out of buffers, with some dimensions in their elements."""
         seen = set()
+        for stream in subject.graph.inputs:
+            reader = subject.consumers.get(stream)
+            if len(subject.graph.streams[stream].type.shape) == 1 and reader is not None:
+                what = f"the one dimension of {subject.graph.streams[stream].name} has to stay outside of its elements"
+                yield RewriteRefusal(self.name, what, reader.op_span)
         seeds = list(_seeds(subject))
         for stream, place in seeds[:_SEEDS]:
             for width in _widths(subject, stream):
