@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 from typer import Typer
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import stepagents.executors.opening
 import stepagents.optimize.proof
@@ -81,20 +81,26 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def run(*words: str) -> tuple[int, str]:
-    """Run the command; its exit code and what it printed."""
+def invoked(*words: str) -> Result:
+    """Run the command."""
     app = Typer()
     app.command()(optimize)
     done = CliRunner().invoke(app, list(words))
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def run(*words: str) -> tuple[int, str]:
+    """Run the command; its exit code and what it printed."""
+    done = invoked(*words)
     return done.exit_code, done.output
 
 
 def rows(*words: str) -> list[dict[str, Any]]:
     """What the command prints as JSON."""
-    code, output = run(*words, "--format", "json")
-    assert code == 0, output
-    found: list[dict[str, Any]] = json.loads(output)
+    done = invoked(*words, "--format", "json")
+    assert done.exit_code == 0, done.output
+    found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
 
@@ -265,6 +271,28 @@ def test_limits_of_a_chip_hold() -> None:
     found = rows(str(EXAMPLES / "swiglu_tiles.py"), "--hw", "validation", "--capacity", "900000", "--compute", "40000")
     assert found[0]["on_chip_bytes"] <= 900_000
     assert found[0]["cycles"] < 27502
+
+
+def test_the_best_is_never_none_because_the_chip_is_small() -> None:
+    """What fits and is slower is not taken, so the program as it is stays the best, whatever it needs."""
+    old, small, fast = (FasterText(str(n), Figures(*n, 1, 1, 1, "")) for n in ((100, 50), (120, 5), (90, 60)))
+    target = OptimizeTarget(PRESETS["default"], capacity=10)
+    assert best_of([old, small], target, old) is old
+    assert best_of([fast, old, small], target, old) is fast
+    assert best_of([fast, small], target, None) is small
+
+
+def test_what_ends_early_or_does_not_fit_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "expert.py"
+    path.write_text((EXAMPLES / "swiglu_tiles.py").read_text(encoding="utf-8"), encoding="utf-8")
+    done = invoked(str(path), "--hw", "validation", "--capacity", "1", "--budget-seconds", "0.1")
+    assert done.exit_code == 0
+    assert "candidates in" in done.stdout and "its time was over; the same call goes on" in done.stdout
+    assert "bytes on chip of 1: nothing that needs less" in done.stderr
+    path.write_text(path.read_text(encoding="utf-8").replace("E6 = ", "E6 = nonsense + "), encoding="utf-8")
+    done = invoked(str(path), "--format", "json")
+    assert (done.exit_code, json.loads(done.stdout)[0]["verified"]) == (1, False)
+    assert "expert.py::expert: it has errors" in done.stderr
 
 
 def test_the_archive_keeps_what_nothing_beats() -> None:

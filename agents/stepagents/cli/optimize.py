@@ -25,7 +25,7 @@ from stepagents.cli.programs.orders import (
     open_timers,
 )
 from stepagents.cli.programs.search import ProgramSearch
-from stepagents.cli.programs.view import show
+from stepagents.cli.programs.view import show, show_problem
 from stepagents.cli.remembering import open_memory
 from stepagents.cli.session import ProposerChoice, interruptible
 from stepagents.executors.opening import ExecutorChoice
@@ -114,6 +114,8 @@ def optimize(
                 _apply(outcome, orders)
             if output_format is OptimizeFormat.TEXT:
                 show(outcome, with_diff=not apply)
+            else:
+                show_problem(outcome)
     if output_format is OptimizeFormat.JSON:
         print(json.dumps([outcome.as_json() for outcome in outcomes], indent=2))
     elif output_format is OptimizeFormat.HTML:

@@ -102,6 +102,11 @@ def optimized(
     best = best_of(right, target, search.old)
     wrong = {step.rewrite for each in search.archive.front if each not in right for step in each.steps}
     learned = () if watch.is_stopped() else search.pairs.items(with_code, tuple(wrong) if refused else ())
+    if best is not None and 0 < target.capacity < best.figures.on_chip:
+        refused.append(
+            f"it needs {best.figures.on_chip:,} bytes on chip of {target.capacity:,}: "
+            "nothing that needs less and takes no more cycles was found"
+        )
     bounds = [each.figures for each in right if each.figures.bound is not None]
     least = min(bounds, key=lambda each: each.bound or 0, default=None)
     spec = subject.checked.spec

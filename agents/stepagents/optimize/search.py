@@ -280,9 +280,8 @@ def best_of(front: Sequence[FasterText], target: OptimizeTarget, old: FasterText
 
     For memory it is the one with the fewest bytes on chip that takes no more cycles than the old program.
     """
-    fitting = [each for each in front if not target.capacity or each.figures.on_chip <= target.capacity] or list(front)
-    if old is not None:
-        fitting = [each for each in fitting if each.figures.cycles <= old.figures.cycles]
+    allowed = [each for each in front if old is None or each.figures.cycles <= old.figures.cycles]
+    fitting = [each for each in allowed if not target.capacity or each.figures.on_chip <= target.capacity] or allowed
     if not fitting:
         return None
     if target.goal is Goal.MEMORY:

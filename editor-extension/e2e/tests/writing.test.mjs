@@ -111,6 +111,10 @@ async function found() {
   await difference().waitFor();
   await workbench.page.locator(".diff-editor, .monaco-diff-editor").first().waitFor();
   assert.match(await picker().innerText(), /verified on fresh data/);
+  const cut = await picker().locator(".quick-input-list *").evaluateAll((all) =>
+    all.filter((each) => getComputedStyle(each).textOverflow === "ellipsis" && each.scrollWidth > each.clientWidth).map((each) => each.textContent),
+  );
+  assert.deepEqual(cut, []); // the list does not scroll sideways, and no hint has the rest
 }
 
 /** Take the program of the list, and save the file with it. */

@@ -14,21 +14,19 @@ export function label(solution: Solution): string {
   return [operators, cycles, ofBound(solution.ratio)].filter((part) => part !== "").join(", ");
 }
 
-/** Costs at the task's own sizes, and how the program ends. */
+/** What a program costs, in one line of a list, which cuts off what is longer: what tells programs apart comes first. */
 export function summary(solution: Solution): string {
   const bytes = [
     quantity(solution.on_chip_bytes, "on chip"),
     quantity(solution.off_chip_bytes, `off chip${times(solution.traffic_ratio)}`),
   ].filter((part) => part !== "");
   const parts = [
-    solution.cycles === undefined ? (solution.timing ?? "") : "",
-    bytes.length === 0 ? "" : `${bytes.join(", ")}${sizesText(solution)}`,
+    ...bytes,
     solution.streaming_degree === null ? "" : `streaming degree ${solution.streaming_degree.toFixed(DIGITS)}`,
     solution.form === "tiled" ? "over tiles" : "",
-    "verified on fresh data",
     (solution.layout ?? "") === "" ? "" : `layout: ${solution.layout}`,
   ];
-  return parts.filter((part) => part !== "").join(", ");
+  return `${parts.filter((part) => part !== "").join(", ")}${bytes.length === 0 ? "" : sizesText(solution)}`;
 }
 
 /** ` at m=11, k=7`: bytes mean nothing without the sizes that they are counted at. */
@@ -37,7 +35,7 @@ function sizesText({ sizes }: Solution): string {
   return named.length === 0 ? "" : ` at ${named.join(", ")}`;
 }
 
-/** Where a program is better than all the others of a list; nothing where there is no other. */
+/** Behind the label: why there are no cycles, and where a program is better than all the others of a list, if there are any. */
 export function strengths(solution: Solution, solutions: readonly Solution[]): string {
   const others = solutions.filter((other) => other !== solution);
   const isLeast = (cost: (solution: Solution) => number | null): boolean => {
@@ -46,6 +44,7 @@ export function strengths(solution: Solution, solutions: readonly Solution[]): s
     return own !== null && costs.length > 0 && costs.every((other) => other !== null && own < other);
   };
   const parts = [
+    solution.cycles === undefined ? (solution.timing ?? "") : "",
     isLeast(({ cycles }) => cycles ?? null) ? "fewest cycles" : "",
     isLeast(({ operators }) => operators) ? "fewest operators" : "",
     isLeast((each) => each.on_chip_bytes) ? "least on-chip memory" : "",

@@ -134,7 +134,7 @@ export class Writing implements vscode.Disposable {
 
   /** Let the user pick a program, looking at each as a difference to the file; then put it in. */
   private async choose(document: vscode.TextDocument, solutions: readonly Solution[]): Promise<void> {
-    const title = solutions.length === 1 ? "One program was found and verified" : `${solutions.length} verified programs, those with the fewest cycles first`;
+    const title = solutions.length === 1 ? "One program was found and verified on fresh data" : `${solutions.length} programs verified on fresh data, those with the fewest cycles first`;
     const placeholder = "Enter puts the program into the file, Escape leaves the file as it is";
     const chosen = await pickSolution(title, placeholder, solutions, (solution) => this.preview(document, solution));
     await this.proposals.close();

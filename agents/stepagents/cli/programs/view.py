@@ -25,8 +25,7 @@ def show(outcome: Optimized, *, with_diff: bool) -> None:
     """Print what came of one program: before and after, the front, the steps, and the difference of the texts."""
     name = f"{one_line(outcome.path)}::{one_line(outcome.program)}"
     if outcome.best is None:
-        complain(f"{name}: {outcome.problem}")
-        _refused(outcome)
+        show_problem(outcome)
         return
     print("\n".join(map(one_line, _summary(name, outcome, outcome.best))))
     _refused(outcome)
@@ -34,6 +33,13 @@ def show(outcome: Optimized, *, with_diff: bool) -> None:
         print()
         sys.stdout.writelines(f"{clean(line)}\n" for line in _diff(outcome, outcome.best))
     print(flush=True)
+
+
+def show_problem(outcome: Optimized) -> None:
+    """Tell why a program has no verified result, and what is wrong with what was found, where nothing else does."""
+    if outcome.best is None:
+        complain(f"{one_line(outcome.path)}::{one_line(outcome.program)}: {outcome.problem}")
+    _refused(outcome)
 
 
 def _summary(name: str, outcome: Optimized, best: FasterText) -> list[str]:
@@ -54,7 +60,8 @@ def _summary(name: str, outcome: Optimized, best: FasterText) -> list[str]:
         each = point.figures
         mark = "<- best" if point is best else ""
         lines.append(f"  {each.cycles:>12,}  {each.on_chip:>12,}  {each.off_chip:>12,}  {what} {mark}".rstrip())
-    ended = ", interrupted; the same call goes on" if outcome.interrupted else ""
+    reason = "interrupted" if outcome.interrupted else "its time was over" if outcome.ended == "time" else ""
+    ended = f", {reason}; the same call goes on" if reason else ""
     lines.append(f"  {outcome.tried:,} candidates in {outcome.seconds:.1f} s{ended}")
     return lines
 
