@@ -78,6 +78,20 @@ def test_programs_with_the_same_condition_are_accepted_without_a_note(conditiona
     assert found.untested is None
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [
+        f"torch.maximum({X}, {X}.flip(0) - 100)",  # of two numbers that inputs reach
+        f"{X} * 0 if {X}.max() > 300 else {X} * 1",
+        f"{X} * (1 - ({X} > 80).any() * 1)",
+        f"torch.where({X} > {X}.mean() + 40, 0, {X})",
+        f"torch.where(torch.exp({X}) > 1e6, 0, {X})",
+    ],
+)
+def test_conditions_on_what_a_reference_computes_are_met_by_larger_numbers(reference: str) -> None:
+    assert not verdict(reference, "input[0] * 1").accepted
+
+
 def test_whole_numbers_stay_in_their_range_and_meet_what_is_in_it() -> None:
     bounded = ", min: 0, max: 200"
     differ = "torch.where({x} == 137, {x} * 0, {x}).to(torch.float32)"
@@ -130,6 +144,7 @@ def test_conditions_of_the_reference_are_told_as_well(reference: str, note: str)
     [
         f"torch.where(torch.isnan({X}), 0, {X})",
         f"torch.nan_to_num({X})",
+        f"torch.where({X} != {X}, 3.0, {X})",
         f"torch.where({X} == float('-inf'), 0, {X})",
         f"torch.where(torch.arange(M_value) < 1000, {X}, 0)",  # of sizes, not of data
         f"({X} ** 2).abs() + {X} - {X} ** 2",

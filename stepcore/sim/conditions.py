@@ -248,6 +248,8 @@ class Noting(Flow):  # type: ignore[no-untyped-call]
     def _compare(self, kind: str, left: Any, right: Any) -> None:
         if not isinstance(left, Tensor) or not (self._reached(left) or self._reached(right)):
             return
+        if left is right:  # an enquiry about NaN
+            return
         if self._reached(left) or not self._reached(right):
             self._note(kind, 0, left, right)
         else:  # a constant on the left: x < c is c > x
@@ -272,7 +274,7 @@ class Noting(Flow):  # type: ignore[no-untyped-call]
                 limit = -limit
             if not self._reached(args[0]) and isinstance(limit, Tensor):
                 self._note(name, slot, limit, value)
-            elif limit is not None and not (isinstance(limit, Tensor) and self._reached(limit)):
+            elif limit is not None:
                 if isinstance(limit, Tensor) and name == "bucketize":
                     for number, each in enumerate(limit.reshape(-1)[:_MOST_VALUES].tolist()):
                         self._note(name, number, value, each)
