@@ -22,6 +22,18 @@ def test_encodings_that_are_none_of_files_are_refused(tmp_path: Path, encoding: 
         read_file(file)
 
 
+def test_no_more_is_read_than_a_file_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepcore.text.files.MAX_BYTES", 100)
+    made_up = Path("/proc/self/environ")  # its size is said to be 0
+    if not made_up.exists() or len(made_up.read_bytes()) <= 100:
+        pytest.skip("this system makes up no files")
+    with pytest.raises(Unusable, match="over 0 MB"):
+        read_file(made_up)
+    (tmp_path / "a.py").write_text("x" * 101)
+    with pytest.raises(Unusable, match="over 0 MB"):
+        read_file(tmp_path / "a.py")
+
+
 def test_a_name_may_be_as_long_as_the_system_lets_it_be(tmp_path: Path) -> None:
     for name in ("x" * 252 + ".py", "ü" * 126 + ".py"):
         write_atomically(tmp_path / name, b"new")

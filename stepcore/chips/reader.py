@@ -106,7 +106,7 @@ class _Reader:
 
     def _name(self, table: Mapping[str, Any], name: str) -> str:
         found = table.get("name", name)
-        if not isinstance(found, str) or not found.isprintable() or not 0 < len(found) <= MAX_NAME:
+        if not isinstance(found, str) or not found.isprintable() or not 0 < len(found) <= MAX_NAME or found.isspace():
             self._refuse(("name",), f"name is a text of 1 to {MAX_NAME} printable characters, and not {_shown(found)}")
             return name
         if "name" in table and found in PRESETS:

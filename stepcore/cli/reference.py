@@ -11,7 +11,7 @@ from stepcore.cli.terminal import EXIT_CLEAN, EXIT_UNUSABLE, colours_wanted, com
 from stepcore.findings.codes import CODES
 from stepcore.findings.explain import explanation, sections
 from stepcore.findings.near import nearest
-from stepcore.text.wording import anchor
+from stepcore.text.wording import anchor, clipped
 
 
 def explain(subject: str) -> int:
@@ -35,7 +35,7 @@ def explain(subject: str) -> int:
 def _unexplained(subject: str, code: str) -> str:
     close = nearest(code, CODES, closed=True) or nearest(anchor(subject), sections(), closed=True)
     hint = f"did you mean {close[0]}?" if close else f"codes run from {min(CODES)} to {max(CODES)}"
-    return f"there is no code or section of the language page {subject!r}; {hint}"
+    return f"there is no code or section of the language page {clipped(repr(subject), 80)}; {hint}"
 
 
 def ops(name: str | None, output: str) -> int:

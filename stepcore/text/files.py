@@ -67,7 +67,9 @@ def read_file(path: Path, *, large: bool = False) -> TextFile:
             raise Unusable(path, "the path leads to no regular file")
         if path.stat().st_size > MAX_BYTES and not large:
             raise too_large(path)
-        data = path.read_bytes()
+        # A file may grow while it is read, and those that the system makes up do not tell how long they are.
+        with path.open("rb") as file:
+            data = file.read() if large else file.read(MAX_BYTES + 1)
     except OSError as error:
         raise Unusable(path, f"the file cannot be read: {reason_of(error)}") from error
     return decode(path, data, large=large)
@@ -75,6 +77,8 @@ def read_file(path: Path, *, large: bool = False) -> TextFile:
 
 def decode(path: Path, data: bytes, *, large: bool = False) -> TextFile:
     """Return the text of ``data``; raises :class:`Unusable` as :func:`read_file` does."""
+    if len(data) > MAX_BYTES and not large:
+        raise too_large(path)
     bom, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", "utf-8"))
     if not bom and path.suffix == ".py":
         encoding = _declared(data)
@@ -87,7 +91,7 @@ def decode(path: Path, data: bytes, *, large: bool = False) -> TextFile:
         raise Unusable(path, f"the file is no text in the encoding {encoding}{at}; save it as UTF-8") from error
     if "\0" in text:
         raise Unusable(path, "the file is no text: it holds a NUL character")
-    if not large and (len(data) > MAX_BYTES or text.count("\n") > MAX_LINES):
+    if not large and text.count("\n") > MAX_LINES:
         raise too_large(path)
     return TextFile(path, text, encoding, bom)
 

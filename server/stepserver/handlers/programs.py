@@ -148,7 +148,7 @@ async def graph(parts: Parts, params: Any) -> dict[str, Any] | None:
 
 def _position(value: Any) -> types.Position:
     """Return a position of a request of our own, which nobody has read yet."""
-    numbers = [value.get(name) for name in ("line", "character")] if isinstance(value, Mapping) else []
+    numbers: list[Any] = [value.get(name) for name in ("line", "character")] if isinstance(value, Mapping) else []
     if not numbers or any(type(number) is not int or not 0 <= number < _MOST_UNITS for number in numbers):
         raise RequestRefused("a position has line and character, which are whole numbers from 0 on")
     return types.Position(*numbers)
