@@ -9,8 +9,9 @@ from random import Random
 import pytest
 
 from stepcore.frontend.yaml import compose as yaml_compose
+from stepcore.frontend.yaml import pieces as yaml_pieces
 from stepcore.frontend.yaml.blocks import read_block
-from stepcore.frontend.yaml.nodes import MapNode
+from stepcore.frontend.yaml.nodes import Document, MapNode
 from yaml_blocks import ROOT, assert_blocks_are_the_whole, blocks, changed, corpus, plain
 
 
@@ -34,7 +35,7 @@ def test_blocks_are_the_whole_for_changed_files(seed: int) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_row_of_blocks_is_read_as_a_whole(text: str) -> None:
-    assert yaml_compose._from_blocks(text) is None
+    assert not isinstance(yaml_compose._from_blocks(text), Document)
 
 
 def test_an_edit_composes_its_own_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +47,7 @@ def test_an_edit_composes_its_own_block(monkeypatch: pytest.MonkeyPatch) -> None
 
     text = "inputs:\n- {name: E0}\noutputs:\n- {name: out}\nimpl: |\n  return E0  # {}\n"
     yaml_compose.compose(text.replace("{}", "before"))
-    monkeypatch.setattr(yaml_compose, "read_block", read)
+    monkeypatch.setattr(yaml_pieces, "read_block", read)
     moved = yaml_compose.compose("\n" + text.replace("{}", "after"))
     assert composed == ["\ninputs:\n- {name: E0}\n", "impl: |\n  return E0  # after\n"]
     assert plain(moved) == plain(yaml_compose._Composing("\n" + text.replace("{}", "after")).run())

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from stepcore.frontend.yaml import compose as yaml_compose
+from stepcore.frontend.yaml.nodes import Document
 
 ROOT = Path(__file__).parent
 MEANT = ("\n", "  ", "\t", " ", '"', "'", "|", ">", "|+", ">-", "- ", "? ", ": ", ":", "[", "]", "{", "}", ",", " #",
@@ -56,7 +57,7 @@ def blocks(text: str) -> list[str]:
 def assert_blocks_are_the_whole(text: str) -> bool:
     """Compare what blocks give with what the whole text gives; return whether blocks gave anything."""
     by_blocks = yaml_compose._from_blocks(text)
-    if by_blocks is None:
+    if not isinstance(by_blocks, Document):
         return False
     assert plain(by_blocks) == plain(yaml_compose._Composing(text).run()), text
     return True

@@ -21,7 +21,15 @@ from ruamel.yaml.reader import Reader, ReaderError
 from ruamel.yaml.scanner import Scanner
 
 from stepcore.findings.diagnostics import Edit, Fix
-from stepcore.frontend.yaml.nodes import QUOTE_TYPES, ComposeError, ScalarNode, closing_parenthesis, quote_fix
+from stepcore.frontend.yaml.nodes import (
+    LONGEST_TYPE,
+    QUOTE_TYPES,
+    ComposeError,
+    ScalarNode,
+    Steps,
+    closing_parenthesis,
+    quote_fix,
+)
 from stepcore.text.span import Span
 from stepcore.text.wording import clipped
 
@@ -29,6 +37,8 @@ from stepcore.text.wording import clipped
 _PARSER_FAILURES: Final = (
     YAMLError, ValueError, IndexError, KeyError, AttributeError, AssertionError, TypeError, OverflowError
 )  # fmt: skip
+_TOKEN: Final = 12  # steps
+_PIECE: Final = 60
 _TABS: Final = re.compile(r"[\t ]+")
 _AFTER: Final = {"-": "dash", ":": "colon"}
 _UNQUOTED_TYPE: Final = re.compile(r"(?<!['\"\w])(?:Buffer|Multihot)\(")
@@ -86,7 +96,8 @@ class _EventParser(Reader, Scanner, Parser):
     reader: Any = None
     scanner: Any = None
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, steps: Steps) -> None:
+        self.steps = steps
         self.tags: dict[str, str] = {}
         self.doc_infos = [DocInfo()]
         self.reader = self.scanner = self
@@ -98,6 +109,7 @@ class _EventParser(Reader, Scanner, Parser):
         return self.buffer[self.pointer + index]
 
     def forward(self, length: int = 1) -> None:
+        self.steps.spend(length)
         start = self.pointer
         self.pointer = end = start + length
         self.index += length
@@ -127,19 +139,24 @@ class _EventParser(Reader, Scanner, Parser):
 
     def check_token(self, *choices: Any) -> bool:
         while self.need_more_tokens():
+            self.steps.spend(_TOKEN)
             self.fetch_more_tokens()
         return bool(self.tokens) and (not choices or isinstance(self.tokens[0], choices))
 
 
 class Events:
-    """A cursor over the events of ``text[start:end]``; every method raises :class:`ComposeError` on bad YAML."""
+    """A cursor over the events of ``text[start:end]``.
 
-    def __init__(self, text: str, start: int, end: int) -> None:
+    Every method raises :class:`ComposeError` on bad YAML, and :class:`SpentError` where ``steps`` are at their end.
+    """
+
+    def __init__(self, text: str, start: int, end: int, steps: Steps) -> None:
+        steps.spend(_PIECE)
         self._text = text
         self._base = start
         self._event: Any = None
         try:
-            self._parser = _EventParser(text[start:end])
+            self._parser = _EventParser(text[start:end], steps)
         except _PARSER_FAILURES as error:
             raise self._error(error) from None
         self._advance()
@@ -262,7 +279,7 @@ class Events:
 
     def _unquoted_type(self, start: int, at: int) -> Span | None:
         """Return the type between an opening bracket and the error at ``at`` that YAML split at its comma."""
-        for match in _UNQUOTED_TYPE.finditer(self._text, start, at):
+        for match in _UNQUOTED_TYPE.finditer(self._text, max(start, at - LONGEST_TYPE), at):
             end = closing_parenthesis(self._text, match.start())
             if end is not None and end > at:
                 return Span(match.start(), end)

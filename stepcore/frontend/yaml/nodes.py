@@ -14,6 +14,7 @@ from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.text.span import Span
 
 MAX_NODES: Final = 100_000  # values of a file; a published task has 100, and the parser takes 10 us for one
+LONGEST_TYPE: Final = 2_000  # characters in which a closing parenthesis is looked for
 _PARENTHESIS: Final = re.compile(r"[()\r\n]")
 QUOTE_TYPES: Final = (
     'inside { } and [ ] a type with a comma needs quotes, because YAML splits it there: "Buffer(fp32, [K])"'
@@ -67,6 +68,32 @@ class Document:
     broken: set[str] = field(default_factory=set)
 
 
+class Steps:
+    """How much of a text the parser may still read. A character is a step, a token and a piece are several.
+
+    Steps are counted and not timed, so that a text ends in the same place on every machine.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self, count: int) -> None:
+        """Take ``count`` steps.
+
+        Raises:
+            SpentError: they are not there.
+        """
+        self.left -= count
+        if self.left < 0:
+            raise SpentError
+
+
+class SpentError(Exception):
+    """The parser has no steps left."""
+
+
 class ComposeError(Exception):
     """A syntax error at ``span`` (offsets of the whole text)."""
 
@@ -78,6 +105,11 @@ class ComposeError(Exception):
         self.span = span
         self.message = message
         self.fix = fix
+
+    @property
+    def finding(self) -> Diagnostic:
+        """The error as a finding."""
+        return Diagnostic("STEP903", self.span, self.message, fix=self.fix)
 
 
 class LostAnchor(ComposeError):
@@ -93,7 +125,7 @@ class TooMuch(ComposeError):
 def closing_parenthesis(text: str, start: int) -> int | None:
     """Return the offset after the parenthesis that closes the first one from ``start`` on, on the same line."""
     depth = 0
-    for match in _PARENTHESIS.finditer(text, start):
+    for match in _PARENTHESIS.finditer(text, start, start + LONGEST_TYPE):
         if match[0] == "(":
             depth += 1
         elif match[0] == ")":
