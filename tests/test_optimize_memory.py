@@ -19,6 +19,7 @@ from stepagents.cli.optimize import optimize
 from stepagents.experience import database, optimizations
 from stepagents.experience.database import HoldsSecret, StoreError
 from stepagents.experience.item_transfer import export_items, import_items
+from stepagents.experience.lines import RefusedLine, need_object
 from stepagents.experience.optimizations import (
     Bottleneck,
     Change,
@@ -428,3 +429,12 @@ def test_code_is_kept_only_where_it_is_asked_for() -> None:
     app.command()(optimize)
     assert run(app, str(ROOT / "examples" / "rms_norm.py"), "--keep-code")[0] == 0
     assert any("depth=" in each["new"] for each in listed())
+
+
+def test_a_line_of_the_other_kind_names_the_option_that_takes_it() -> None:
+    with pytest.raises(RefusedLine, match=r"^no experience: `--kind optimization` takes it$"):
+        need_object('{"stepsmith_optimization": 1}', "stepsmith", 1, "experience", 100)
+    with pytest.raises(RefusedLine, match=r"^no item: `--kind synthesis` takes it$"):
+        need_object('{"stepsmith": 1}', "stepsmith_optimization", 1, "item", 100)
+    with pytest.raises(RefusedLine, match="an object with the key `stepsmith` is needed"):
+        need_object("[]", "stepsmith", 1, "experience", 100)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 from stepcore.text.wording import clipped
+
+_KINDS: Final = {"stepsmith": "synthesis", "stepsmith_optimization": "optimization"}  # by the key of their version
 
 
 class RefusedLine(ValueError):
@@ -25,6 +28,8 @@ def need_object(line: str, key: str, version: int, what: str, most: int) -> None
         # What Python adds for programmers, how to lift its own limit on digits, is no way out for whoever imports.
         raise RefusedLine(f"no JSON: {str(error).partition(';')[0]}") from None
     if not isinstance(values, dict) or key not in values:
-        raise RefusedLine(f"no {what}: an object with the key `{key}` is needed")
+        kind = next((kind for each, kind in _KINDS.items() if isinstance(values, dict) and each in values), "")
+        way = f"`--kind {kind}` takes it" if kind else f"an object with the key `{key}` is needed"
+        raise RefusedLine(f"no {what}: {way}")
     if values[key] != version or isinstance(values[key], bool):
         raise RefusedLine(f"unknown format: {clipped(repr(values[key]), 40)}, this Stepsmith reads {version}")
