@@ -157,3 +157,20 @@ def test_an_answer_with_a_slip_is_no_program() -> None:
     (finding,) = task.impl_diagnostics
     assert (finding.code, task.impl) == ("STEP903", None)
     assert finding.fix is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "underlined", "says"),
+    [
+        ("x = " + "-" * 3000 + "1", "x", "nested too deeply"),
+        ("x = " + "+".join(["1"] * 5000), "x", "nested too deeply"),
+        ("x = 1 << 2", "1 << 2", "computes with bits"),
+        ("x = 6 & 2", "6 & 2", "computes with bits"),
+    ],
+)
+def test_what_cannot_be_computed_is_told_at_its_line(line: str, underlined: str, says: str) -> None:
+    text = TASK.replace("impl: |\n", f"impl: |\n  y = 2\n  {line}\n")
+    (found,) = (each for each in findings(text) if each.severity is Severity.ERROR)
+    assert text[found.span.start : found.span.end] == underlined
+    assert text.count("\n", 0, found.span.start) == TASK.count("\n", 0, TASK.index("impl:")) + 2
+    assert says in found.message

@@ -24,6 +24,7 @@ from stepcore.text.span import Embedded, SourceFile, Span
 __all__ = ["Block", "Suite", "SyntaxFault", "fault_diagnostics", "node_span", "parse_blocks", "parse_suite", "unmarked"]
 
 _MAX_REPAIRS = 20
+_SHALLOW = 50  # characters of a line that cannot be nested too deeply
 _MAX_MERGES = 100
 _MAX_ALL_MERGES = 2000  # in one file, so that a broken file takes no longer than a large one
 # Names need a comma between them here: where it may be missing, matching takes exponential time.
@@ -94,7 +95,22 @@ def _parse(text: str) -> tuple[ast.Module | None, SyntaxFault | None]:
     except ValueError as error:  # null bytes
         return None, SyntaxFault(0, 0, str(error))
     except (RecursionError, MemoryError):
-        return None, SyntaxFault(0, 0, "nested too deeply")
+        return None, SyntaxFault(_deep_line(text), 0, "nested too deeply")
+
+
+def _deep_line(text: str) -> int:
+    """Return the line (from 0) that alone is nested too deeply to be parsed; the first where none is."""
+    for number, line in enumerate(_split_lines(text)):
+        if len(line) > _SHALLOW:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", SyntaxWarning)
+                    ast.parse(line.strip())
+            except (RecursionError, MemoryError):
+                return number
+            except (SyntaxError, ValueError):
+                continue
+    return 0
 
 
 def _take_out(lines: list[str], at: int) -> bool:

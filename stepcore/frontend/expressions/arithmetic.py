@@ -70,6 +70,9 @@ def binary(el: Elaboration, node: ast.AST, left: Value, op: ast.operator, right:
     return UNKNOWN
 
 
+_OF_BITS = (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
 def _not_combined(el: Elaboration, node: ast.AST, left: Value, op: ast.operator, right: Value) -> tuple[str, str]:
     """Return why two operands do not go together, and what does instead."""
     sign = _SIGNS[type(op)]
@@ -82,6 +85,8 @@ def _not_combined(el: Elaboration, node: ast.AST, left: Value, op: ast.operator,
         return f"{whole_text} computes with {what}", advice.of_arithmetic(op, streams, el.operator)
     if isinstance(op, ast.Div) and _is_number(left) and _is_number(right):
         return f"{whole_text} may leave a remainder, and sizes and counts are whole numbers", "divide with //"
+    if isinstance(op, _OF_BITS) and _is_number(left) and _is_number(right):
+        return f"{whole_text} computes with bits, which sizes and counts have none of", "use +, -, *, //, % or **"
     values = (left, right)
     kinds = " and ".join(el.what(part, value) for part, value in zip(parts, values, strict=True))
     return f"{whole_text} cannot be computed: {kinds}", "use numbers and sizes, two lists, or two tuples"
