@@ -6,7 +6,9 @@ of the task that the file is converted to. What the closed language has not is r
 
 from __future__ import annotations
 
+import ast
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,8 @@ from stepcore.conversion.to_python import task_to_python
 from stepcore.conversion.to_task import python_to_task
 from stepcore.findings.diagnostics import Severity
 from stepcore.frontend.python import read_module
+from stepcore.frontend.sharing.facts import Key
+from stepcore.frontend.sharing.groups import Groups
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.sim.fnvec.errors import FnRuntimeError
 from test_module_changes import imported, number, task
@@ -144,6 +148,37 @@ def test_a_change_that_the_language_has_not_is_refused_where_a_function_reads_th
 def test_what_a_module_does_with_values_is_its_own_affair_while_it_changes_none(statement: str) -> None:
     assert errors(with_statement(statement)) == []
     assert errors(f"{with_statement('pass')}\n\n{statement}\n") == []
+
+
+LONG = {
+    "aliases": "\n".join(["l0 = l", *(f"l{i + 1} = l{i}" for i in range(999)), "l9.append(2)"]),
+    "sums": "\n".join([*(f"a{i} = a{i + 1} + 1" for i in range(999)), "a999 = l", "a0.append(3)"]),
+    "helpers": "\n".join(["def g0(x):\n    x.append(1)", *(f"g{i + 1} = g{i}" for i in range(999)), "g9(l)"]),
+    "calls": "\n".join([*(f"def h{i}():\n    return h{i + 1}()" for i in range(999)), "l[0] = h0()"]),
+}
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_long_chains_are_followed_once(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 0
+    walk, find = ast.walk, Groups.find
+
+    def walked(node: ast.AST) -> Iterator[ast.AST]:
+        nonlocal steps
+        for each in walk(node):
+            steps += 1
+            yield each
+
+    def found(self: Groups, key: Key) -> Key:
+        nonlocal steps
+        steps += 1
+        return find(self, key)
+
+    monkeypatch.setattr(ast, "walk", walked)
+    monkeypatch.setattr(Groups, "find", found)
+    text = with_statement(LONG[case])
+    read_module(text, "a.py")
+    assert 0 < steps < 5 * len(text)  # once for each statement before: 40 times as many
 
 
 class Aliases:

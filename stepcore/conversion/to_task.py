@@ -13,7 +13,7 @@ from stepcore.check.programs import Checked, check_program
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.frontend.bindings import bound_names as names_of_statement
-from stepcore.frontend.changes import Changes, read_later
+from stepcore.frontend.changes import Changes, Made, read_later
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram
@@ -243,10 +243,8 @@ class _ToTask:
     def _prelude(self, code: str, impl: str) -> str:
         """Return ``global``: the module-level code that is used, and the sizes that are no defaults of tasks."""
         sizes = dict(self._program.spec.defaults)
-        later = set(bound_names(code).loaded | bound_names(impl).loaded)
-        while (more := self._read_later(later)) - later:
-            later |= more
-        wanted = set(later)
+        wanted = set(bound_names(code).loaded | bound_names(impl).loaded)
+        wanted |= read_later([self._made(node) for node in self._statements if self._is_of_global(node)], wanted)
         kept: list[str] = []
         values: dict[str, str] = {}
         for node in reversed(self._statements):
@@ -269,23 +267,18 @@ class _ToTask:
             yield f'{name} = Symbol("{name}")'
         yield f"ctx[{name}] = {name}_value"
 
-    def _read_later(self, wanted: set[str]) -> set[str]:
-        """Return the names that functions read, of what is needed for ``wanted``: whatever binds them last counts."""
-        names, found = set(wanted), set[str]()
-        for node in reversed(self._statements):
-            if source := self._global_code(node, names):
-                bound = bound_names(source)
-                names |= bound.loaded | bound.stored
-                found |= read_later(node)
-        return found
+    def _made(self, node: ast.stmt) -> Made:
+        return Made(node, self._changes.bound(node), self._changes.changed(node))
+
+    def _is_of_global(self, node: ast.stmt) -> bool:
+        """Whether a module-level statement may stand in ``global``: no element function, program or reference does."""
+        ours = {decl.func_name for decl in self._module.fns} | {self._program.spec.reference}
+        is_program = isinstance(node, ast.FunctionDef) and bool(node.decorator_list)
+        return not is_program and ours.isdisjoint(names_of_statement(node))
 
     def _global_code(self, node: ast.stmt, wanted: set[str]) -> str:
-        """Return the text of a module-level statement if it binds a name that is wanted."""
-        ours = {decl.func_name for decl in self._module.fns} | {self._program.spec.reference}
-        made = self._changes.made(node)
-        if not made & wanted or (isinstance(node, ast.FunctionDef) and node.decorator_list):
-            return ""
-        if made & ours and ours.intersection(names_of_statement(node)):
+        """Return the text of a module-level statement if it binds or changes a name that is wanted."""
+        if not self._made(node).makes(wanted) or not self._is_of_global(node):
             return ""
         return self._plain_imports(_wanted_part(node, wanted, self._text) or _source_lines(self._text, [node]))
 

@@ -15,6 +15,7 @@ from typing import Final
 from stepcore.fn.prelude import assigned_names
 from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.sharing import CHANGING_FUNCTIONS, CHANGING_METHODS, OF_STREAMS, Sharing
+from stepcore.records import Record
 
 # Words without which no text changes anything in place but by a store into an item or attribute.
 _SIGNS: Final = re.compile(
@@ -39,11 +40,15 @@ class Changes:
         modules = frozenset(name for each in imported for name in bound_names(each))
         return Sharing([each for each in self._statements if not _is_main(each)], modules)
 
+    def changed(self, statement: ast.stmt) -> frozenset[str]:
+        """Return the names whose values a statement may change, besides those that it binds."""
+        if not self._may_change or _is_main(statement):
+            return frozenset()
+        return self._sharing.changed_by(statement)
+
     def made(self, statement: ast.stmt) -> set[str]:
         """Return the names that a statement binds or whose values it may change."""
-        if not self._may_change or _is_main(statement):
-            return self.bound(statement)
-        return self.bound(statement) | self._sharing.changed_by(statement)
+        return self.bound(statement) | self.changed(statement)
 
     def bound(self, statement: ast.stmt) -> set[str]:
         """Return the names that a statement binds, or of whose values it names an item as what it binds."""
@@ -108,7 +113,61 @@ def _is_fixed(value: ast.expr, settled: set[str]) -> bool:
     return False
 
 
-def read_later(statement: ast.stmt) -> set[str]:
+class Made(Record):
+    """A statement with the names that it binds, and those whose values it may change."""
+
+    statement: ast.stmt
+    bound: set[str]
+    changed: frozenset[str] = frozenset()
+
+    def makes(self, wanted: set[str]) -> bool:
+        """Return whether one of some names is among them."""
+        return not (self.bound.isdisjoint(wanted) and self.changed.isdisjoint(wanted))
+
+
+def chosen(candidates: Sequence[Made], wanted: set[str]) -> tuple[list[Made], set[str]]:
+    """Return the statements that make what is wanted, in their order, and all names that are needed then."""
+    found: list[Made] = []
+    names = set(wanted)
+    for each in reversed(candidates):
+        if each.makes(names):
+            found.append(each)
+            names |= _named(each.statement)
+    return found[::-1], names
+
+
+def read_later(candidates: Sequence[Made], wanted: set[str]) -> set[str]:
+    """Return the names that functions read where they are called: whatever binds or changes one counts, behind too.
+
+    ``candidates`` are all statements of a file, of which ``wanted`` needs some.
+    """
+    first, _ = chosen(candidates, wanted)
+    found = set[str]().union(*(_read_by_functions(each.statement) for each in first))
+    if not found:
+        return found
+    makers: dict[str, list[Made]] = {}
+    for each in candidates:
+        for name in each.bound:
+            makers.setdefault(name, []).append(each)
+    changing = [each for each in candidates if each.changed]
+    done: set[int] = set()
+    pending = [*found]
+    while pending:
+        name = pending.pop()
+        for each in (*makers.get(name, ()), *(each for each in changing if name in each.changed)):
+            if id(each) not in done:
+                done.add(id(each))
+                more = (_named(each.statement) | _read_by_functions(each.statement)) - found
+                found |= more
+                pending += more
+    return found
+
+
+def _named(statement: ast.stmt) -> set[str]:
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+
+
+def _read_by_functions(statement: ast.stmt) -> set[str]:
     """Return the names that functions in a statement read of the module: when they are called, whenever that is."""
     found: set[str] = set()
     for node in ast.walk(statement):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from stepcore.fn.aliases import with_aliases
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.frontend import functions
-from stepcore.frontend.bindings import bound_names
-from stepcore.frontend.changes import Changes, read_later
+from stepcore.frontend.changes import Changes, Made, chosen, read_later
 from stepcore.frontend.python.module import ModuleFacts, PyModule
 from stepcore.frontend.values import FnClass, ProgramBuiltin, TypeMaker
 from stepcore.records import Record
@@ -51,35 +50,26 @@ class _Prelude(Record):
         wanted = _loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))
         # ``D_value = 16`` of a size in dims= is what a run binds, not a constant.
         sizes = {f"{symbol}_value" for symbol in bound}
-        chosen, names = self._chosen(changes.bound, set(wanted), sizes)
+        candidates = self._candidates(sizes, changes, changed=False)
+        found, names = chosen(candidates, wanted | read_later(candidates, wanted))
         if not changes.are_settled(names):
-            chosen, _ = self._chosen(changes.made, wanted, sizes)
-        return _join_statements(chosen) if chosen else None
+            candidates = self._candidates(sizes, changes, changed=True)
+            found, _ = chosen(candidates, wanted | read_later(candidates, wanted))
+        codes = {id(statement): code for statement, code in self.statements}
+        return _join_statements([(each.statement, codes[id(each.statement)]) for each in found]) if found else None
 
-    def _chosen(
-        self, made_by: Callable[[ast.stmt], set[str]], wanted: set[str], sizes: set[str]
-    ) -> tuple[list[tuple[ast.stmt, Embedded]], set[str]]:
-        """Return the statements that make what is wanted, each with its code, and all names that are needed then."""
-        candidates = [(statement, code, self._made(statement, made_by)) for statement, code in self.statements]
-        candidates = [item for item in candidates if item[2] - sizes]
-        while True:
-            chosen: list[tuple[ast.stmt, Embedded]] = []
-            names = set(wanted)
-            for statement, code, made in reversed(candidates):
-                if made & names:
-                    chosen.append((statement, code))
-                    names |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
-            later = set[str]().union(*(read_later(statement) for statement, _ in chosen))
-            if later <= wanted:
-                return chosen[::-1], names
-            wanted |= later
-
-    def _made(self, statement: ast.stmt, made_by: Callable[[ast.stmt], set[str]]) -> set[str]:
-        """Return the names that a statement binds or changes, unless they are element functions, types or sizes."""
-        made = made_by(statement)
-        own = {name for name in made if self._is_ours(name)}
-        is_ours = bool(own) and not isinstance(statement, _COMPOUND) and bool(own.intersection(bound_names(statement)))
-        return set() if is_ours else made - own
+    def _candidates(self, sizes: set[str], changes: Changes, *, changed: bool) -> list[Made]:
+        """Return the statements that bind, or may change, what is no element function, type or size."""
+        found: list[Made] = []
+        for statement, _ in self.statements:
+            bound = changes.bound(statement)
+            own = {name for name in bound if self._is_ours(name)}
+            if own and not isinstance(statement, _COMPOUND):
+                continue
+            each = Made(statement, bound - own, changes.changed(statement) if changed else frozenset())
+            if each.bound - sizes or each.changed - sizes:
+                found.append(each)
+        return found
 
     def _fn_bodies(self, statement: ast.stmt) -> list[ast.stmt]:
         """Return the statements of ``statement`` that run as part of an element function."""

@@ -10,7 +10,7 @@ nothing. The method is Steensgaard's (Points-to Analysis in Almost Linear Time, 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from stepcore.fn import allow
@@ -21,6 +21,8 @@ from stepcore.frontend.sharing.groups import Groups
 _MAKES_NEW: Final = allow.names("abs bool divmod float int len pow range round str sum print repr isinstance type id")
 _NEW: Final = (ast.Constant, ast.Compare, ast.JoinedStr)  # values of their own, which nobody can change
 _VIEWS: Final = allow.names("T mT H mH data real imag")  # attributes of a tensor that are views of it
+
+_NONE: Final = frozenset[str]()
 
 
 class Sharing:
@@ -38,46 +40,54 @@ class Sharing:
         for name in self._facts.own:
             for group in self._groups.reached((0, name)):
                 names.setdefault(group, set()).add(name)
-        self._found: dict[int, set[str]] = {}
+        whole = {group: frozenset(found) for group, found in names.items()}
+        changed: dict[int, set[Key]] = {}
         for number, group in self._changes():
-            self._found.setdefault(number, set()).update(names.get(group, ()))
+            changed.setdefault(number, set()).add(group)
+        self._found = {
+            number: _union([whole.get(group, _NONE) for group in groups]) for number, groups in changed.items()
+        }
 
-    def changed_by(self, statement: ast.stmt) -> set[str]:
-        """Return the names of the module whose values a statement may change in place."""
-        return self._found.get(self._numbers[id(statement)], set())
+    def changed_by(self, statement: ast.stmt) -> frozenset[str]:
+        """Return the names of the module whose values a statement may change in place; statements share these sets."""
+        return self._found.get(self._numbers[id(statement)], _NONE)
 
     def _numbers_and_texts(self) -> set[Key]:
         """Return the names that stand for values which nothing can change."""
-        bound = self._facts.bound
-        fixed = {key for key, values in bound.items() if None not in values}
-        while True:
-            loose = {
-                key
-                for key in fixed
-                if not all(pair is not None and self._is_fixed(*pair, fixed) for pair in bound[key])
-            }
-            if not loose:
-                return fixed
-            fixed -= loose
+        loose: list[Key] = []
+        readers: dict[Key, list[Key]] = {}
+        for key, values in self._facts.bound.items():
+            needs = [self._needs(*pair) for pair in values if pair is not None]
+            if len(needs) < len(values) or None in needs:
+                loose.append(key)
+            for each in {name for several in needs if several is not None for name in several}:
+                readers.setdefault(each, []).append(key)
+        loose += [key for key in readers if key not in self._facts.bound]
+        return self._facts.bound.keys() - _all_from(loose, readers)
 
-    def _is_fixed(self, value: ast.expr, scope: Scope, fixed: set[Key]) -> bool:
-        parts: Sequence[ast.expr]
-        match value:
-            case ast.Name(id=name):
-                return scope.find(name) in fixed or (name.endswith("_value") and name not in self._facts.own)
-            case ast.Call(func=func):
-                return self._makes_new(func, scope)
-            case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
-                parts = (left, right)
-            case ast.UnaryOp(operand=operand) | ast.NamedExpr(value=operand):
-                parts = (operand,)
-            case ast.BoolOp(values=parts) | ast.Tuple(elts=parts):
-                pass
-            case ast.Attribute(value=ast.Name(id=name)):
-                return name in self._facts.modules  # a dtype, a constant or a function
-            case _:
-                return isinstance(value, _NEW)
-        return all(self._is_fixed(part, scope, fixed) for part in parts)
+    def _needs(self, value: ast.expr, scope: Scope) -> list[Key] | None:
+        """Return the names that have to be numbers or texts where a value is one; None where it is none in any case."""
+        found: list[Key] = []
+        pending = [value]
+        while pending:
+            node = pending.pop()
+            match node:
+                case ast.Name(id=name):
+                    if not name.endswith("_value") or name in self._facts.own:
+                        found.append(scope.find(name))
+                case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
+                    pending += [left, right]
+                case ast.UnaryOp(operand=operand) | ast.NamedExpr(value=operand):
+                    pending.append(operand)
+                case ast.BoolOp(values=parts) | ast.Tuple(elts=parts):
+                    pending += parts
+                case ast.Call(func=func) if self._makes_new(func, scope):
+                    pass
+                case ast.Attribute(value=ast.Name(id=name)) if name in self._facts.modules:
+                    pass  # a dtype, a constant or a function
+                case _ if not isinstance(node, _NEW):
+                    return None
+        return found
 
     def _makes_new(self, func: ast.expr, scope: Scope) -> bool:
         return isinstance(func, ast.Name) and func.id in _MAKES_NEW and self._facts.is_outside(func, scope)
@@ -106,12 +116,12 @@ class Sharing:
         """Return the names that stand for functions of the file, and functions without a name."""
         found = {*self._facts.functions.values()}
         flows = [flow for flow in self._facts.flows if flow.value is not None and not isinstance(flow.value, ast.Call)]
-        given = [
-            (flow.keys, self._parts(flow.value, flow.scope, flow.depth)) for flow in flows if flow.value is not None
-        ]
-        while more := {key for keys, parts in given if found & parts for key in keys} - found:
-            found |= more
-        return found
+        given: dict[Key, list[Key]] = {}
+        for flow in flows:
+            if flow.value is not None:
+                for part in self._parts(flow.value, flow.scope, flow.depth):
+                    given.setdefault(part, []).extend(flow.keys)
+        return _all_from(found, given)
 
     def _changes(self) -> Iterable[tuple[int, Key]]:
         """Yield statements, by number, with the groups whose values they change."""
@@ -206,6 +216,21 @@ class Sharing:
         if keys:
             self._groups.join([self._groups.kept_in(own), *keys])
         return {own}
+
+
+def _union(several: Sequence[frozenset[str]]) -> frozenset[str]:
+    return several[0] if len(several) == 1 else _NONE.union(*several)
+
+
+def _all_from(first: Iterable[Key], following: Mapping[Key, Sequence[Key]]) -> set[Key]:
+    """Return all keys that follow from some."""
+    found = {*first}
+    pending = [*found]
+    while pending:
+        more = {*following.get(pending.pop(), ())} - found
+        found |= more
+        pending += more
+    return found
 
 
 __all__ = ["CHANGING_FUNCTIONS", "CHANGING_METHODS", "OF_STREAMS", "Sharing"]

@@ -13,6 +13,7 @@ class Groups:
     def __init__(self) -> None:
         self._parents: dict[Key, Key] = {}
         self._contents: dict[Key, Key] = {}
+        self._made = 0  # groups of contents
 
     def find(self, key: Key) -> Key:
         """Return the group of a key."""
@@ -26,8 +27,9 @@ class Groups:
         """Return the group of what is kept in the values of a group."""
         group = self.find(key)
         if group not in self._contents:
-            self._contents[group] = (-2, str(len(self._contents) + len(self._parents)))
-        return self._contents[group]
+            self._made += 1
+            self._contents[group] = (-2, str(self._made))
+        return self.find(self._contents[group])
 
     def reached(self, key: Key) -> set[Key]:
         """Return the group of a key, that of its contents, and so on."""
