@@ -62,7 +62,7 @@ test("the light bulb offers it; several verified programs come to choose from, a
   await progress().or(picker(LIST)).first().waitFor();
   await picker(LIST).waitFor();
   assert.ok((await rows().count()) > 1);
-  assert.match(await rows().first().innerText(), /\d+ operators, [\d,]+ cycles on default, [\d.]+x of the bound[^]*on chip, .* off chip \([\d.,]+x compulsory\), .*over tiles at M=\d+/);
+  assert.match(await rows().first().innerText(), /\d+ operators, [\d,]+ cycles on default, [\d.]+x of the bound[^]*on chip, .* off chip \([\d.,]+x compulsory\), .*over tiles.* at M=\d+/);
   await line("@step.program").first().waitFor();
   await workbench.bothThemes("synthesis-list");
   const first = await workbench.text();
