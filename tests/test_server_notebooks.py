@@ -116,10 +116,12 @@ def test_requests_of_our_own_are_read_as_strictly_as_those_of_the_protocol() -> 
         client.open("file:///a.py", f"from typing import Annotated\n{text}")
         whole = {"uri": "file:///a.py"}
         assert client.request("stepsmith/graph", {"textDocument": whole, "position": AT})
-        for spot in ([], "x", {}, {"line": -1, "character": 0}, {"line": 0}, {"line": 0, "character": 2**40}):
+        spots: list[Any] = [[], "x", {}, {"line": -1, "character": 0}, {"line": 0}, {"line": 0, "character": 2**40}]
+        for spot in spots:
             refused = client.refusal("stepsmith/graph", {"textDocument": whole, "position": spot})
             assert "whole numbers" in refused["message"], spot
-        for document in (None, [], "x", {"uri": 5}):
+        documents: list[Any] = [None, [], "x", {"uri": 5}]
+        for document in documents:
             for method in ("stepsmith/graph", "stepsmith/timeline"):
                 assert client.request(method, {"textDocument": document}) is None
         assert "Traceback" not in client.stderr(), client.stderr()
