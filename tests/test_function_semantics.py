@@ -45,6 +45,8 @@ CASES = {
     "views change": "d = {}\nv = d.values()\nd[1] = 2\na = [len(v), list(v), list(d.items()), list(d.keys())]",
     "*= changes the list itself": "a = [1]\nb = a\nb *= 3",
     "+= changes the list itself": "a = [1]\nb = a\nb += (2, 3)",
+    "+= takes all that has items": "a = [1]\nb = a\na += range(2)\na += 'xy'\na += {3: 4}\na += {5: 6}.values()",
+    "+= of an item": "e = {'q': [1]}\na = e['q']\ne['q'] += {2: 3}.keys()\nb = [a is e['q'], a]",
     "a tuple is made anew": "a = (1,)\nb = a\nb += (2,)\nb *= 2",
     "the same list": "a = []\nb = a\nc = [a is b, a is [], None is None, a is not None]",
     "generators": "a = list(i for i in range(3))\nb = sum(i for i in range(3))\nc = dict((i, i) for i in range(2))",
@@ -62,6 +64,8 @@ REFUSED = {
     "an iterator turned round": "a = reversed(zip([1], [2]))",
     "iterators inside each other": "z = [1]\nfor i in range(100):\n    z = enumerate(z)",
     "a list in a slice of itself": "a = [1]\nfor i in range(60):\n    a[len(a) // 2:0] = a",
+    "+= of what has no items": "a = [1]\na += 1",
+    "a list that holds itself": "a = [1]\na[0] = a\na += [2]",
     "a text in itself": "a = 'x'\nfor i in range(60):\n    a = f'{a}{a}'",
 }
 UNCHECKED = {
@@ -70,6 +74,7 @@ UNCHECKED = {
     "loops inside each other": "".join(f"{' ' * i}for i{i} in [0]:\n" for i in range(21)) + " " * 21 + "a = 1",
     "fractions that are the same": "a = 1.5 is 1.5",
     "bytes": "a = b'x'",
+    "a dictionary in another": "a = {1: 2}\nb = {**a}",
     "a number in hexadecimal": f"a = 0x{'f' * 2000} % 7",
     "a slice of itself": "a = [1]\nfor i in range(60):\n    a[0:0] = a",
     "a generator for zip": "a = []\nb = list(zip([1], (a.append(i) for i in range(3))))",
@@ -97,6 +102,11 @@ def test_names_have_the_values_that_python_gives(case: str) -> None:
 def test_what_python_alone_knows_or_never_ends_is_refused(case: str) -> None:
     with pytest.raises(FnRuntimeError):
         interpreted(REFUSED[case])
+
+
+def test_a_list_that_holds_itself_is_named() -> None:
+    with pytest.raises(FnRuntimeError, match="one of them holds itself"):
+        interpreted(REFUSED["a list that holds itself"])
 
 
 @pytest.mark.parametrize("case", UNCHECKED)

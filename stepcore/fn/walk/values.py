@@ -53,6 +53,12 @@ class ValueWalk(TargetWalk):
         if not self._too_large(node):
             self._parts(node)
 
+    def _keyed(self, node: ast.Dict) -> None:
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                self.report("STEP302", value, "** is forbidden in the function language; write {k: d[k] for k in d}")
+        self._parts(node)
+
     def _either(self, node: ast.IfExp | ast.BoolOp) -> None:
         self._arms += 1
         self._parts(node)

@@ -223,7 +223,7 @@ Walker.handlers = {
     # Nothing but their parts.
     ast.Tuple: Walker._display,
     ast.List: Walker._display,
-    ast.Dict: Walker._parts,
+    ast.Dict: Walker._keyed,
     ast.Compare: Walker._compared,
     ast.BoolOp: Walker._either,
     ast.UnaryOp: Walker._parts,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import torch
 
@@ -71,6 +71,8 @@ BUILTINS: dict[str, Builtin] = {name: Builtin(name) for name in sorted(allow.BUI
 
 _NOTHING: dict[Any, Any] = {}
 _VIEWS = (type(_NOTHING.keys()), type(_NOTHING.values()), type(_NOTHING.items()))
+# What a list takes by ``+=`` beside lists and tuples. A tensor's own addition comes first there.
+EXTENDING: Final = (range, str, dict, set, SinglePass, *_VIEWS)
 _DEEPEST = 32  # iterators inside each other; Python has no limit, and its stack ends
 
 

@@ -68,6 +68,8 @@ class Interpreter(Displays):
         span = node_span(self.source, node)
         if isinstance(error, EvaluationRefused):
             return FnRuntimeError(error.message, span, error.code)
+        if isinstance(error, RecursionError):
+            return FnRuntimeError("its lists are nested too deep, or one of them holds itself", span, "STEP405")
         text = " ".join(str(error).split("\n")[0].split()) or type(error).__name__
         if isinstance(error, MemoryError) or "allocate memory" in text or "memory allocation" in text:
             return FnRuntimeError("not enough memory", span, "STEP406")

@@ -16,7 +16,7 @@ import torch
 
 from stepcore.fn.aliases import bound_modules
 from stepcore.fn.prelude import SymbolRef, assigned_names
-from stepcore.sim.fnvec.builtin import items
+from stepcore.sim.fnvec.builtin import EXTENDING, items
 from stepcore.sim.fnvec.errors import EvaluationRefused, FnRuntimeError, NoRule, Restart
 from stepcore.sim.fnvec.names import Namespace, Operation
 from stepcore.sim.fnvec.scopes import Scope, ScopeNames
@@ -218,7 +218,7 @@ class Statements:
             value = self.eval(node.value, scope)
             self.machine_place(node)
             self._refuse_frozen(current)
-            scope[target.id] = self.machine.augment(name, current, value)
+            scope[target.id] = self.machine.augment(name, current, self._joined_on(name, current, value))
             return
         if not isinstance(target, ast.Subscript):
             raise EvaluationRefused("only names and items can be assigned", "STEP302")
@@ -230,10 +230,15 @@ class Statements:
         value = self.eval(node.value, scope)
         self.machine_place(node)
         if isinstance(base, list | dict):
-            self.machine.set_item(base, key, self.machine.augment(name, current, value))
+            self.machine.set_item(base, key, self.machine.augment(name, current, self._joined_on(name, current, value)))
         else:
             # Python reads the item, changes it and stores it back; storing also covers items that are copies.
             self.machine.set_item(base, key, self.machine.binary(name, current, value))
+
+    def _joined_on(self, name: str, current: Any, value: Any) -> Any:
+        """Return what ``current OP= value`` joins on: to a list, the items of whatever has some, as Python does."""
+        is_extended = name == "add" and isinstance(current, list)
+        return list(items(self, value)) if is_extended and isinstance(value, EXTENDING) else value
 
     def _refuse_frozen(self, value: Any) -> None:
         if id(value) in self.frozen:
