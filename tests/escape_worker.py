@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from stepcore.isolation import Isolation, namespaces, unprotected
+from stepcore.isolation import Isolation, landlock, namespaces, unprotected
 from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import Context, Handler, serve, serving
 
@@ -34,8 +34,10 @@ def forbidden(_isolation: Isolation) -> frozenset[str]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--no-namespaces"]:  # as in containers that permit none
+    if "--no-namespaces" in sys.argv:  # as in containers that permit none
         vars(namespaces)["separate"] = forbidden
+    if "--no-scopes" in sys.argv:  # as before Linux 6.12
+        vars(landlock)["_SCOPES"] = 0
     if sys.argv[1:] == ["--open"]:  # for the proof that the checks notice an escape
         vars(serving)["_isolate"] = lambda: (unprotected(Isolation()), os.getpid())
     serve([Handler(untyped("attempt"), attempt)])

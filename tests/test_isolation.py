@@ -104,6 +104,8 @@ ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50
         ("kill", {0: 0xFFFFFFFF}, EPERM, ALLOW, ALLOW),
         ("ioctl", {1: 0x5412}, EPERM, EPERM, EPERM),
         ("ioctl", {1: 0x5401}, ALLOW, ALLOW, ALLOW),
+        ("fcntl", {1: 8}, EPERM, EPERM, EPERM),
+        ("fcntl", {1: 4}, ALLOW, ALLOW, ALLOW),
         ("prlimit64", {0: 0}, ALLOW, ALLOW, ALLOW),
         ("prlimit64", {0: 1}, EPERM, EPERM, EPERM),
         ("ptrace", {}, EPERM, EPERM, EPERM),
@@ -182,6 +184,26 @@ def test_without_namespaces_the_guardian_ends_what_the_worker_started(attempt: A
         assert outcome.in_force is None or "subreaper" in outcome.in_force.layers["processes"].by
 
 
+@linux_only
+def test_without_namespaces_and_scopes_the_filter_keeps_the_guardian_alive(tmp_path: Path) -> None:
+    if "seccomp" not in isolation_in_force(Isolation()).layers["calls"].by:
+        pytest.skip("this kernel has no filters of calls")
+    attempt = next(attempt for attempt in ATTEMPTS if attempt.path.stem == "m_stay_guardian_killed")
+    with surroundings(tmp_path) as made:
+        outcome = run_attempt(attempt, isolations(made)["user"], made, "--no-namespaces", "--no-scopes")
+        assert outcome.escapes == [], outcome.shown
+
+
+@pytest.mark.parametrize("machine", list(ARCHITECTURES))
+def test_the_filter_lets_no_signal_reach_a_guardian_that_is_seen(machine: str) -> None:
+    steps = program(Isolation(), machine, 4711, guardian=4700)
+    for name in ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open"):
+        words = {0: numbers(machine)[name], 4: ARCHITECTURES[machine]}
+        refused = [decide(steps, words | {16: to & 0xFFFFFFFF}) for to in (4700, -4700, -1)]
+        assert refused == [EPERM] * 3, name
+        assert decide(steps, words | {16: 4712}) == ALLOW
+
+
 _MEMORY = [attempt for attempt in ATTEMPTS if attempt.path.stem.startswith("m_memory")]
 
 
@@ -247,7 +269,7 @@ def test_without_namespaces_the_other_layers_hold(name: str, tmp_path: Path) -> 
 
 
 @linux_only
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_nothing_outlives_verify(number: signal.Signals, tmp_path: Path) -> None:
     started = tmp_path / "started"
     leave = (

@@ -142,7 +142,7 @@ def _restrict(isolation: Isolation, paths: Iterable[tuple[str, int]], made: froz
     else:
         report.lack("files", "no Landlock: what the user may write can be written")
     if seccomp.available():
-        seccomp.restrict(isolation)
+        seccomp.restrict(isolation, 0 if "PID" in made else os.getppid())
         report.add("calls", "seccomp")
         report.add("memory", "seccomp (none that lies in no file)")
         report.add("network", "seccomp" if not isolation.network else "seccomp (IP only)")

@@ -39,7 +39,9 @@ _SOCK_TYPE_MASK: Final = 0xF
 _NET_FAMILIES: Final = (2, 10, 16)
 # TIOCSTI and TIOCLINUX type into the user's terminal; FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR change files that may only
 # be read.
-_COMMANDS: Final = (0x5412, 0x541C, 0x40086602, 0x401C5820)
+_COMMANDS: Final = (0x5412, 0x541C, 0x40086602, 0x401C5820, 0x8901, 0x8902)
+# F_SETOWN and F_SETOWN_EX, as FIOSETOWN and SIOCSPGRP above, let the kernel send signals to other processes.
+_OWNERS: Final = (8, 15)
 
 # name: (x86_64, aarch64); -1 where the architecture has no such call.
 _NUMBERS: Final[dict[str, tuple[int, int]]] = {
@@ -80,6 +82,7 @@ _NUMBERS: Final[dict[str, tuple[int, int]]] = {
     "setpriority": (141, 140), "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119),
     "sched_setparam": (142, 118), "sched_setattr": (314, 274), "ioprio_set": (251, 30), "setsid": (112, 157),
     "file_setattr": (469, 469), "prlimit64": (302, 261), "mmap": (9, 222), "memfd_create": (319, 279),
+    "fcntl": (72, 25),
     "memfd_secret": (447, 447), "map_shadow_stack": (453, 453),
 }  # fmt: skip
 
@@ -94,6 +97,7 @@ _WITHOUT_FILE: Final = ("memfd_create", "memfd_secret", "map_shadow_stack")
 _PROGRAMS: Final = ("execve", "execveat", "fork", "vfork")
 # Numbers of processes are reused, and other processes of the user run under the same user id.
 _SIGNALS: Final = ("rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill", "pidfd_open", "pidfd_send_signal")
+_OF_PROCESSES: Final = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open")
 _ATTRIBUTES: Final = (
     "chmod", "fchmod", "fchmodat", "fchmodat2", "utime", "utimes", "futimesat", "utimensat", "setxattr", "lsetxattr",
     "fsetxattr", "removexattr", "lremovexattr", "fremovexattr", "setxattrat", "removexattrat", "mknod", "mknodat",
@@ -113,15 +117,15 @@ def available() -> bool:
     return False
 
 
-def restrict(isolation: Isolation) -> None:
+def restrict(isolation: Isolation, guardian: int = 0) -> None:
     """Refuse this thread, and what it starts from now on, all calls that ``isolation`` does not need; for good.
 
-    Needs ``no_new_privs``.
+    ``guardian`` is a process that may be sent no signals; 0 where it cannot be seen. Needs ``no_new_privs``.
 
     Raises:
         OSError: the kernel refuses it.
     """
-    code = b"".join(struct.pack("=HBBI", *step) for step in program(isolation, MACHINE, os.getpid()))
+    code = b"".join(struct.pack("=HBBI", *step) for step in program(isolation, MACHINE, os.getpid(), guardian))
     steps = ctypes.create_string_buffer(code, len(code))
     description = struct.pack("@HP", len(code) // 8, ctypes.addressof(steps))
     syscall("seccomp", _SECCOMP[MACHINE], _SET_MODE_FILTER, 0, ctypes.c_char_p(description))
@@ -167,8 +171,13 @@ class _Steps:
         body.append((_RETURN, _ERRNO | errno.EPERM, 0, 0))
         self.argument(name, index, body)
 
+    def unless(self, name: str, index: int, values: tuple[int, ...]) -> None:
+        """Refuse a call if the lower half of an argument is one of ``values``."""
+        refused = (_RETURN, _ERRNO | errno.EPERM, 0, 0)
+        self.argument(name, index, [step for value in values for step in ((_JUMP_EQUAL, value, 0, 1), refused)])
 
-def program(isolation: Isolation, machine: str, pid: int) -> list[tuple[int, int, int, int]]:
+
+def program(isolation: Isolation, machine: str, pid: int, guardian: int = 0) -> list[tuple[int, int, int, int]]:
     """Return the filter as a list of (code, jump if true, jump if false, value)."""
     is_text = isolation.profile == "text"
     made = _Steps(machine)
@@ -193,6 +202,11 @@ def program(isolation: Isolation, machine: str, pid: int) -> list[tuple[int, int
             made.refuse(name)
         made.only("kill", 0, (pid, -pid))
         made.only("tgkill", 0, (pid,))
+    elif guardian:
+        made.refuse("pidfd_send_signal")  # a folder of /proc names a process, too
+        for name in _OF_PROCESSES:
+            made.unless(name, 0, (guardian, -guardian, -1))
+    made.unless("fcntl", 1, _OWNERS)
     for name in ("prlimit64", "sched_setaffinity"):
         made.only(name, 0, (0, pid))
     # A pair of datagram sockets can still address others.
@@ -208,7 +222,6 @@ def program(isolation: Isolation, machine: str, pid: int) -> list[tuple[int, int
         (_JUMP_EQUAL, _SHARED_ANONYMOUS, 1, 0), (_RETURN, _ALLOW, 0, 0), refused,
     ]  # fmt: skip
     made.argument("mmap", 3, maps)
-    commands = [step for command in _COMMANDS for step in ((_JUMP_EQUAL, command, 0, 1), refused)]
-    made.argument("ioctl", 1, commands)
+    made.unless("ioctl", 1, _COMMANDS)
     made.add(_RETURN, _ALLOW)
     return made.steps
