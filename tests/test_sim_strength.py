@@ -21,7 +21,7 @@ from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ide.analysis import analyze
 from stepcore.ide.results import run_diagnostics
 from stepcore.jobdata.programs import Decided, SimulateRequest, VerdictRow
-from stepcore.sim.flow import Flow, reaching
+from stepcore.sim.flow import FlowMode, reaching
 from stepcore.sim.functional import Session
 from stepcore.sim.strength import Recipe, Strength, examine_world, redraw
 from stepcore.sim.worker.simulate import simulate
@@ -210,7 +210,7 @@ def count_examinations(monkeypatch: pytest.MonkeyPatch) -> list[World]:
     """Return a list to which each examination from now on adds what it examines."""
     examined: list[World] = []
 
-    def examine(world: World, flow: Flow) -> Strength:
+    def examine(world: World, flow: FlowMode) -> Strength:
         examined.append(world)
         return examine_world(world, flow)
 
@@ -286,7 +286,7 @@ def simulated(text: str, context: Told) -> VerdictRow | None:
 def test_a_simulation_tells_its_verdict_before_it_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
 
-    def examine(world: World, flow: Flow) -> Strength:
+    def examine(world: World, flow: FlowMode) -> Strength:
         assert told.verdicts, "told before"
         return examine_world(world, flow)
 
@@ -321,7 +321,7 @@ def _values(x: Tensor, y: Tensor, z: Tensor) -> list[Tensor]:
 def test_what_reaches_a_result_is_seen_through_views_writes_and_decisions() -> None:
     x, y, z = torch.randn(2, 2), torch.randn(2, 2), torch.randn(3, 2)
     given = {"x": [x], "y": [y], "z": [z]}
-    _, reached = reaching(Flow(given), lambda: _values(x, y, z))
+    _, reached = reaching(FlowMode(given), lambda: _values(x, y, z))
     # ``y`` decides a branch, so it reaches all.
     assert [sorted(names) for names in reached] == [["x", "y"], ["y", "z"], ["x", "y"], ["y"]]
 

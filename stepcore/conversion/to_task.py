@@ -13,7 +13,7 @@ from stepcore.check.programs import Checked, check_program
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.frontend.bindings import bound_names as names_of_statement
-from stepcore.frontend.changes import Changes, Made, read_later
+from stepcore.frontend.changes import Changes, MadeNames, read_later
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.expressions import BUILTINS, function_definition
 from stepcore.frontend.python import PyModule, PyProgram
@@ -267,8 +267,8 @@ class _ToTask:
             yield f'{name} = Symbol("{name}")'
         yield f"ctx[{name}] = {name}_value"
 
-    def _made(self, node: ast.stmt) -> Made:
-        return Made(node, self._changes.bound(node), self._changes.changed(node))
+    def _made(self, node: ast.stmt) -> MadeNames:
+        return MadeNames(node, self._changes.bound(node), self._changes.changed(node))
 
     def _is_of_global(self, node: ast.stmt) -> bool:
         """Whether a module-level statement may stand in ``global``: no element function, program or reference does."""

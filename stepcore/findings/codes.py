@@ -92,6 +92,7 @@ class CodeInfo(Record):
     ``applied``: ``check --fix`` applies its fix unasked; other fixes, such as a nearer name, are for people to choose.
     ``waits``: it says which FIFO is too small before any chip is named, and its fix tells the size that cures it.
     ``timed``: only timing a program on a chip tells, so checking does not know whether to ignore it has an effect.
+    ``slip``: one wrong mark in a task file may cause it (no YAML, no type, a key twice, unknown or missing).
     ``in_scripts``: it is about streams, operators and sizes. Others say that something is not part of the language of
     programs, and a script is Python, where anything may stand.
     """
@@ -106,6 +107,7 @@ class CodeInfo(Record):
     in_scripts: bool = False
     timed: bool = False
     waits: bool = False
+    slip: bool = False
 
     @property
     def unusable(self) -> bool:
@@ -174,7 +176,7 @@ _TABLE: Final = (
     CodeInfo("STEP219", "program returns nothing", Phase.ELABORATION, subject=Subject.END),
     CodeInfo("STEP220", "not part of the program language", Phase.ELABORATION),
     CodeInfo("STEP221", "loop or list too long", Phase.ELABORATION, subject=Subject.SIZES),
-    CodeInfo("STEP222", "unreadable type", Phase.TYPES, in_scripts=True),
+    CodeInfo("STEP222", "unreadable type", Phase.TYPES, in_scripts=True, slip=True),
     CodeInfo("STEP223", "name declared twice", Phase.ELABORATION),
     CodeInfo("STEP224", "value used in a way it does not support", Phase.ELABORATION),
     CodeInfo("STEP225", "size without a value", Phase.TYPES),
@@ -230,14 +232,14 @@ _TABLE: Final = (
     CodeInfo("STEP605", "type or size that no program holds", Phase.SUBJECT),
     CodeInfo("STEP901", "file cannot be read", Phase.FILE),
     CodeInfo("STEP902", "Python syntax error", Phase.SYNTAX, subject=Subject.CODE),
-    CodeInfo("STEP903", "YAML syntax error", Phase.SYNTAX),
-    CodeInfo("STEP904", "key given twice", Phase.DECLARATIONS),
-    CodeInfo("STEP905", "unknown key", Phase.DECLARATIONS),
-    CodeInfo("STEP906", "missing key", Phase.DECLARATIONS),
-    CodeInfo("STEP907", "value of the wrong kind", Phase.DECLARATIONS),
+    CodeInfo("STEP903", "YAML syntax error", Phase.SYNTAX, slip=True),
+    CodeInfo("STEP904", "key given twice", Phase.DECLARATIONS, slip=True),
+    CodeInfo("STEP905", "unknown key", Phase.DECLARATIONS, slip=True),
+    CodeInfo("STEP906", "missing key", Phase.DECLARATIONS, slip=True),
+    CodeInfo("STEP907", "value of the wrong kind", Phase.DECLARATIONS, slip=True),
     CodeInfo("STEP908", "file checked on demand only", Phase.FILE),
     CodeInfo("STEP909", "suppression without effect", Phase.DECLARATIONS, Severity.WARNING),
-    CodeInfo("STEP910", "no STeP program in this file", Phase.FILE),
+    CodeInfo("STEP910", "no STeP program in this file", Phase.FILE, slip=True),
     CodeInfo("STEP911", "internal error of Stepsmith", Phase.INTERNAL),
     CodeInfo("STEP912", "file takes too much work to check", Phase.ELABORATION, subject=Subject.SIZES),
 )

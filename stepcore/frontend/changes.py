@@ -113,7 +113,7 @@ def _is_fixed(value: ast.expr, settled: set[str]) -> bool:
     return False
 
 
-class Made(Record):
+class MadeNames(Record):
     """A statement with the names that it binds, and those whose values it may change."""
 
     statement: ast.stmt
@@ -125,9 +125,9 @@ class Made(Record):
         return not (self.bound.isdisjoint(wanted) and self.changed.isdisjoint(wanted))
 
 
-def chosen(candidates: Sequence[Made], wanted: set[str]) -> tuple[list[Made], set[str]]:
+def chosen(candidates: Sequence[MadeNames], wanted: set[str]) -> tuple[list[MadeNames], set[str]]:
     """Return the statements that make what is wanted, in their order, and all names that are needed then."""
-    found: list[Made] = []
+    found: list[MadeNames] = []
     names = set(wanted)
     for each in reversed(candidates):
         if each.makes(names):
@@ -136,7 +136,7 @@ def chosen(candidates: Sequence[Made], wanted: set[str]) -> tuple[list[Made], se
     return found[::-1], names
 
 
-def read_later(candidates: Sequence[Made], wanted: set[str]) -> set[str]:
+def read_later(candidates: Sequence[MadeNames], wanted: set[str]) -> set[str]:
     """Return the names that functions read where they are called: whatever binds or changes one counts, behind too.
 
     ``candidates`` are all statements of a file, of which ``wanted`` needs some.
@@ -145,7 +145,7 @@ def read_later(candidates: Sequence[Made], wanted: set[str]) -> set[str]:
     found = set[str]().union(*(_read_by_functions(each.statement) for each in first))
     if not found:
         return found
-    makers: dict[str, list[Made]] = {}
+    makers: dict[str, list[MadeNames]] = {}
     for each in candidates:
         for name in each.bound:
             makers.setdefault(name, []).append(each)

@@ -16,7 +16,7 @@ from typing import Final
 
 from stepcore.isolation import guardian, landlock, memory, mounts, namespaces, seccomp
 from stepcore.isolation.kernel import MACHINE, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, drop_capabilities, prctl
-from stepcore.isolation.memory import MemoryWatch
+from stepcore.isolation.memory import GroupMemory
 from stepcore.isolation.policy import Isolation, Report
 
 _SCRATCH_PREFIX: Final = "stepsmith-scratch-"
@@ -86,11 +86,11 @@ def _fork(isolation: Isolation, folders: Sequence[str], made: frozenset[str], re
     in_memory = "mount" in made and os.path.isdir(mounts.SHARED_MEMORY) and not hidden  # noqa: PTH112
     scratch = "" if in_memory else _make_scratch()
 
-    def watch() -> MemoryWatch | None:
+    def watch() -> GroupMemory | None:
         report.add("memory", "a watch of all together")
-        return MemoryWatch({*folders, scratch}, 1 + isolation.workers) if limited else None
+        return GroupMemory({*folders, scratch}, 1 + isolation.workers) if limited else None
 
-    def arrange() -> MemoryWatch | None:
+    def arrange() -> GroupMemory | None:
         nonlocal scratch
         if not scratch:
             programs = isolation.profile == "user"

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Final, NoReturn
 
 from stepcore.isolation.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl
-from stepcore.isolation.memory import MemoryWatch
+from stepcore.isolation.memory import GroupMemory
 from stepcore.isolation.policy import OVER_MEMORY
 from stepcore.system.processes import descendants
 from stepcore.system.scarce import what_is_scarce
@@ -29,7 +29,7 @@ _OVER_MEMORY_STATUS: Final = OVER_MEMORY << 8  # as wait() tells an exit code
 _ROUNDS: Final = 5_000  # of looking for processes to end; far more than the fastest starter needs
 
 
-def under_init(arrange: Callable[[], MemoryWatch | None], scratch: str) -> None:
+def under_init(arrange: Callable[[], GroupMemory | None], scratch: str) -> None:
     """Fork init and the worker; returns in the worker, after init has called ``arrange``, which says whether it is to
     watch the memory.
 
@@ -61,7 +61,7 @@ def under_init(arrange: Callable[[], MemoryWatch | None], scratch: str) -> None:
     prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def under_subreaper(scratch: str, watch: MemoryWatch | None) -> None:
+def under_subreaper(scratch: str, watch: GroupMemory | None) -> None:
     """Fork the worker, and let this process end what it leaves behind; returns in the worker."""
     prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
     watched = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -91,7 +91,7 @@ def _guard(init: int, status: int, scratch: str) -> NoReturn:
         _last_words(error)
 
 
-def _be_init(worker: int, told: int, watch: MemoryWatch | None) -> NoReturn:
+def _be_init(worker: int, told: int, watch: GroupMemory | None) -> NoReturn:
     """Reap whatever the namespace orphans, and end with the worker, or where they hold too much memory: the kernel then
     ends the rest.
     """
@@ -111,7 +111,7 @@ def _be_init(worker: int, told: int, watch: MemoryWatch | None) -> NoReturn:
         _last_words(error)
 
 
-def _reap(worker: int, watched: set[signal.Signals], scratch: str, watch: MemoryWatch | None) -> NoReturn:
+def _reap(worker: int, watched: set[signal.Signals], scratch: str, watch: GroupMemory | None) -> NoReturn:
     try:
         _stand_aside()
         status = None
@@ -136,7 +136,7 @@ def _reaped(worker: int) -> int | None:
     return status
 
 
-def _wait(signals: set[signal.Signals], watch: MemoryWatch | None) -> int | None:
+def _wait(signals: set[signal.Signals], watch: GroupMemory | None) -> int | None:
     """Wait for one of ``signals``, which are blocked, or until it is time to look at the memory; that is None."""
     if watch is None:
         return signal.sigwait(signals)

@@ -2,7 +2,7 @@
 
 The limit of a process's data (``RLIMIT_DATA``) counts neither stacks nor what several processes have or share, nor what
 the kernel holds for them. So stacks and descriptors get limits of their own, the filter of calls refuses memory that
-lies in no file, and whoever watches over the worker looks at the sum of the rest: :class:`MemoryWatch`. Control groups
+lies in no file, and whoever watches over the worker looks at the sum of the rest: :class:`GroupMemory`. Control groups
 would count it all, but they are given to administrators and to services only.
 
 Sources: the kernel's ``Documentation/filesystems/proc.rst`` and ``mm/vma.c`` (what ``RLIMIT_DATA`` counts).
@@ -47,7 +47,7 @@ def limit_what_data_leaves_out() -> None:
         resource.setrlimit(what, (soft, hard))
 
 
-class MemoryWatch:
+class GroupMemory:
     """Looks whether all processes below this one hold more memory than one of them is allowed.
 
     The first of them is the worker; its own limit, ``shares`` times, holds for all of them together. Before it has one

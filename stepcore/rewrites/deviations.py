@@ -22,7 +22,7 @@ from stepcore.rewrites.passes import (
     LONGEST,
     MADE,
     WEIGHT,
-    OnePass,
+    OneFold,
     PassNames,
     TwoPasses,
     added,
@@ -61,7 +61,7 @@ class _Squares(Record):
     along: _Along | None
 
 
-def deviations(passes: TwoPasses, names: PassNames) -> OnePass | None:
+def deviations(passes: TwoPasses, names: PassNames) -> OneFold | None:
     """Return the functions that fold both in one pass; None where the last fold adds no squares of deviations.
 
     The fold reads what the last fold read, elements in place of what the Map made of them. Its state is what the first
@@ -92,7 +92,7 @@ def deviations(passes: TwoPasses, names: PassNames) -> OnePass | None:
     init = f"[{', '.join((*parts_of(first.init or '[]'), '0', '0', *inits))}]"
     lines = (*lines, f"return [{', '.join(items)}]")
     fold = NewFunction(names.fold, (state, argument), inputs, (first.output, kind, kind, *outputs), lines, init)
-    return OnePass(fold, picked(fold, names.first, range(1)), _rest(fold, names.rest, squares))
+    return OneFold(fold, picked(fold, names.first, range(1)), _rest(fold, names.rest, squares))
 
 
 def _kept(passes: TwoPasses) -> str | None:

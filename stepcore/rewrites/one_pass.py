@@ -11,7 +11,7 @@ from stepcore.records import Record
 from stepcore.rewrites.calls import WrittenCall, with_parameters
 from stepcore.rewrites.deviations import deviations
 from stepcore.rewrites.functions import declared
-from stepcore.rewrites.passes import OnePass, PassNames, TwoPasses
+from stepcore.rewrites.passes import OneFold, PassNames, TwoPasses
 from stepcore.rewrites.rescaled import rescaled
 from stepcore.rewrites.statements import bound_lines, is_movable, lines_before, read_of
 from stepcore.rewrites.subject import RewriteSubject
@@ -85,7 +85,7 @@ def one_pass_edits(subject: RewriteSubject, found: FoundPasses) -> list[Edit] | 
     return None if declaration is None or gone is None else [declaration, *edits, *gone]
 
 
-def _functions(passes: TwoPasses, names: FreshNames) -> OnePass | None:
+def _functions(passes: TwoPasses, names: FreshNames) -> OneFold | None:
     """Return the functions of the first kind of fold that these two passes can be."""
     first, total = passes.first.name, passes.total.name
     given = PassNames(names.one(f"{first}_{total}"), names.one(f"{first}_of_both"), names.one(f"{total}_of_both"))

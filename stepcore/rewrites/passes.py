@@ -55,7 +55,7 @@ class TwoPasses(Record):
         return False
 
 
-class OnePass(Record):
+class OneFold(Record):
     """The function of one fold in place of two, and those that take out of its state what each of the two gave."""
 
     fold: NewFunction

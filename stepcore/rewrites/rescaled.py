@@ -17,7 +17,7 @@ from stepcore.rewrites.passes import (
     LONGEST,
     MADE,
     WEIGHT,
-    OnePass,
+    OneFold,
     PassNames,
     TwoPasses,
     added,
@@ -37,7 +37,7 @@ _INNERMOST: Final = ("1", "-1")
 _LOCALS: Final = ("top", "shift", "decay", "weight")
 
 
-def rescaled(passes: TwoPasses, names: PassNames) -> OnePass | None:
+def rescaled(passes: TwoPasses, names: PassNames) -> OneFold | None:
     """Return the functions that fold both in one pass; None where sums cannot be scaled again.
 
     The fold reads what the last fold read, elements in place of what the Map made of them, and gives the greatest value
@@ -75,7 +75,7 @@ def rescaled(passes: TwoPasses, names: PassNames) -> OnePass | None:
     init = f"[{', '.join((*inits[0], *inits[1]))}]"
     fold = NewFunction(names.fold, (state, argument), inputs, (top.output, *outputs), lines, init)
     rest = picked(fold, names.rest, range(1, len(fold.output)))
-    return OnePass(fold, picked(fold, names.first, range(1)), rest)
+    return OneFold(fold, picked(fold, names.first, range(1)), rest)
 
 
 def _greatest(top: WrittenFunction) -> str | None:

@@ -24,7 +24,7 @@ from torch import Tensor
 from stepcore.findings.verdict import UntestedCondition
 from stepcore.fn.source import node_span, node_text
 from stepcore.records import Record
-from stepcore.sim.flow import Flow
+from stepcore.sim.flow import FlowMode
 from stepcore.text.span import Embedded, Span
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ Key: TypeAlias = tuple[Any, str, int]
 Step: TypeAlias = Callable[[list[Any]], None]
 
 
-class Place(Record):
+class ConditionPlace(Record):
     """Where a condition stands: ``span`` in the text of the declarations, or line and column of a Python file."""
 
     text: str
@@ -100,10 +100,10 @@ class Place(Record):
 
 
 @dataclass(slots=True)
-class Seen:
+class ConditionSeen:
     """What was seen of one condition. ``bounds`` are the constants that numbers meet there."""
 
-    place: Place
+    place: ConditionPlace
     kind: str
     bound: float | None
     ways: Way = NOWHERE
@@ -111,7 +111,7 @@ class Seen:
     value: float | None = None  # what a step gave first
     is_beyond: bool = False  # whole numbers that are drawn within limits, and bounds that are none of these
 
-    def add(self, other: Seen) -> None:
+    def add(self, other: ConditionSeen) -> None:
         """Take in what was seen of the condition on other data."""
         self.ways |= other.ways
         self.bounds |= other.bounds
@@ -156,7 +156,7 @@ class Seen:
             yield f"the condition {shown} was always true: what follows where it is false is not verified"
 
 
-class Noting(Flow):  # type: ignore[no-untyped-call]
+class Noting(FlowMode):  # type: ignore[no-untyped-call]
     """Notes conditions while it is active, besides what reaches what.
 
     It is active through a whole reference, and of a program in those steps of element functions that may decide
@@ -172,7 +172,7 @@ class Noting(Flow):  # type: ignore[no-untyped-call]
         super().__init__(tensors)
         self.limits = limits
         self.at: tuple[Embedded, Any] | None = None
-        self.seen: dict[Key, Seen] = {}
+        self.seen: dict[Key, ConditionSeen] = {}
         self.numbers: set[float] = set()
         self.orders = False
         self._python = python
@@ -214,7 +214,7 @@ class Noting(Flow):  # type: ignore[no-untyped-call]
         self.numbers.update(found)
 
     def look(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """See :meth:`Flow.look`: note what an operation is about to decide."""
+        """See :meth:`FlowMode.look`: note what an operation is about to decide."""
         name = func.overloadpacket.__name__
         written = name.endswith("_") and not name.endswith("__")
         name = name.removesuffix("_") if written else name
@@ -237,7 +237,7 @@ class Noting(Flow):  # type: ignore[no-untyped-call]
             self._step(name, func, args, kwargs)
 
     def after(self, func: Any, args: tuple[Any, ...], found: Any) -> None:
-        """See :meth:`Flow.after`: remember truth values that were noted where they were compared, or are about NaN."""
+        """See :meth:`FlowMode.after`: remember truth values noted where they were compared, or that are about NaN."""
         name = func.overloadpacket.__name__
         is_known = _ALIASES.get(name, name) in _TRUE or name in _OF_NAN
         if name in _NEGATIONS and isinstance(args[0], Tensor):
@@ -344,14 +344,16 @@ class Noting(Flow):  # type: ignore[no-untyped-call]
             within = low <= int(left.min()) and int(left.max()) <= high
             seen.is_beyond = within and all(_is_decided(kind, low, high, each) for each in seen.bounds)
 
-    def _add(self, kind: str, slot: int, ways: Way, bound: float | None, constants: Sequence[float]) -> Seen | None:
+    def _add(
+        self, kind: str, slot: int, ways: Way, bound: float | None, constants: Sequence[float]
+    ) -> ConditionSeen | None:
         place = self._place()
         if place is None:
             return None
         key = (place.span or (place.line, place.column), kind, slot)
         seen = self.seen.get(key)
         if seen is None:
-            seen = self.seen[key] = Seen(place, kind, bound)
+            seen = self.seen[key] = ConditionSeen(place, kind, bound)
         seen.ways |= ways
         seen.bounds |= frozenset(each for each in constants if isfinite(each))
         return seen
@@ -359,10 +361,10 @@ class Noting(Flow):  # type: ignore[no-untyped-call]
     def _reached(self, value: Any) -> bool:
         return isinstance(value, Tensor) and bool(self.of(value))
 
-    def _place(self) -> Place | None:
+    def _place(self) -> ConditionPlace | None:
         if self.at is not None:
             source, node = self.at
-            return None if node is None else Place(node_text(source, node, _LONGEST), node_span(source, node))
+            return None if node is None else ConditionPlace(node_text(source, node, _LONGEST), node_span(source, node))
         return _python_place() if self._python else None
 
 
@@ -385,7 +387,7 @@ def _argument(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], name:
     return None
 
 
-def _python_place() -> Place | None:
+def _python_place() -> ConditionPlace | None:
     """Return the expression of the user's Python that is running, None where it is none of the user's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "__torch_dispatch__":
@@ -398,7 +400,7 @@ def _python_place() -> Place | None:
     positions = list(frame.f_code.co_positions())
     line, end, column, end_column = positions[frame.f_lasti // 2]
     text = _written(frame.f_code.co_filename, line, end, column, end_column)
-    return Place(text or f"in line {frame.f_lineno}", None, line or frame.f_lineno, (column or 0) + 1)
+    return ConditionPlace(text or f"in line {frame.f_lineno}", None, line or frame.f_lineno, (column or 0) + 1)
 
 
 def _written(file: str, line: int | None, end: int | None, column: int | None, end_column: int | None) -> str:

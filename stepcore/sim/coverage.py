@@ -23,7 +23,7 @@ from torch import Tensor
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Comparison, UntestedCondition
 from stepcore.records import Record
-from stepcore.sim.conditions import LARGEST, NOWHERE, Key, Noting, Seen, Way
+from stepcore.sim.conditions import LARGEST, NOWHERE, ConditionSeen, Key, Noting, Way
 from stepcore.sim.draw import seeded, whole_limits
 from stepcore.sim.strength import Recipe, as_finite, not_on, redraw, redrawable
 from stepcore.sim.world import World
@@ -67,9 +67,9 @@ class Covered(Record):
 class _Conditions:
     """What was seen so far of the conditions of a reference (side 0) and a program (side 1)."""
 
-    seen: dict[tuple[int, Key], Seen] = field(default_factory=dict)
+    seen: dict[tuple[int, Key], ConditionSeen] = field(default_factory=dict)
 
-    def add(self, side: int, found: Mapping[Key, Seen]) -> None:
+    def add(self, side: int, found: Mapping[Key, ConditionSeen]) -> None:
         for key, each in found.items():
             known = self.seen.get((side, key))
             if known is None:
@@ -77,7 +77,7 @@ class _Conditions:
             else:
                 known.add(each)
 
-    def adds(self, side: int, found: Mapping[Key, Seen]) -> bool:
+    def adds(self, side: int, found: Mapping[Key, ConditionSeen]) -> bool:
         """Whether a condition goes a way that was not seen before."""
         return any(each.ways & ~self._ways(side, key) for key, each in found.items())
 
@@ -112,10 +112,10 @@ class _Data:
     text: str
     world: World
     usable: bool = True
-    _seen: Mapping[Key, Seen] | None = None
+    _seen: Mapping[Key, ConditionSeen] | None = None
 
     @property
-    def seen(self) -> Mapping[Key, Seen]:
+    def seen(self) -> Mapping[Key, ConditionSeen]:
         """The conditions of the reference on these data."""
         if self._seen is None:
             noting = Noting(self.world.drawn, self.world.limits, python=self.world.python)

@@ -26,7 +26,7 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 _INPUT: Final = frozenset({""})
 
 
-def reaching(flow: Flow, compute: Callable[[], Sequence[Tensor]]) -> tuple[list[Tensor], list[frozenset[str]]]:
+def reaching(flow: FlowMode, compute: Callable[[], Sequence[Tensor]]) -> tuple[list[Tensor], list[frozenset[str]]]:
     """Run ``compute`` under ``flow``; return its results, and for each the names of the tensors that reach it.
 
     What Python decides by a value (``if x.sum() > 0``) is taken to reach every result. Values that leave torch by other
@@ -37,7 +37,7 @@ def reaching(flow: Flow, compute: Callable[[], Sequence[Tensor]]) -> tuple[list[
     return results, [flow.of(result) | flow.decisions for result in results]
 
 
-class Flow(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follows memory: views share it, and what is written in place is reached like what is computed anew.
 
     ``tensors`` are what results may depend on, by name.

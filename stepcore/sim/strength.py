@@ -27,7 +27,7 @@ from stepcore.graph.ir import Port
 from stepcore.records import Record
 from stepcore.sim.compare import close
 from stepcore.sim.draw import draw, seeded, selects
-from stepcore.sim.flow import Flow, reaching
+from stepcore.sim.flow import FlowMode, reaching
 from stepcore.sim.nested import values_of
 from stepcore.sim.world import World
 from stepcore.types import Single, components
@@ -107,12 +107,12 @@ class Strength(Record):
     used: frozenset[str] = frozenset()
 
 
-def examine(subject: ExaminedReference, named: Sequence[str], flow: Flow | None = None) -> Strength:
+def examine(subject: ExaminedReference, named: Sequence[str], flow: FlowMode | None = None) -> Strength:
     """Return what a verification of ``subject`` says; ``named`` are its inputs and parameters, in their order.
 
     ``flow`` sees the reference run on the data drawn.
     """
-    return _Examination(subject, named, flow or Flow(subject.data)).run()
+    return _Examination(subject, named, flow or FlowMode(subject.data)).run()
 
 
 @dataclass(slots=True)
@@ -130,7 +130,7 @@ class _Open:
 class _Examination:
     subject: ExaminedReference
     named: Sequence[str]
-    flow: Flow
+    flow: FlowMode
     start: float = field(default_factory=process_time)
 
     def run(self) -> Strength:
@@ -301,10 +301,10 @@ def _spread(tensor: Tensor, recipe: Recipe) -> Tensor:
     return tensor * recipe.spread
 
 
-def examine_world(world: World, flow: Flow | None = None) -> Strength:
+def examine_world(world: World, flow: FlowMode | None = None) -> Strength:
     """Return what a verification against ``world`` (in fp64) says; see :func:`examine`."""
     drawn = world.drawn
-    return examine(_OfWorld(world, drawn), list(drawn), flow or Flow(drawn))
+    return examine(_OfWorld(world, drawn), list(drawn), flow or FlowMode(drawn))
 
 
 class _OfWorld(Record):

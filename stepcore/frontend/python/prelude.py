@@ -9,7 +9,7 @@ from typing import Final
 from stepcore.fn.aliases import with_aliases
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.frontend import functions
-from stepcore.frontend.changes import Changes, Made, chosen, read_later
+from stepcore.frontend.changes import Changes, MadeNames, chosen, read_later
 from stepcore.frontend.python.module import ModuleFacts, PyModule
 from stepcore.frontend.values import FnClass, ProgramBuiltin, TypeMaker
 from stepcore.records import Record
@@ -58,15 +58,15 @@ class _Prelude(Record):
         codes = {id(statement): code for statement, code in self.statements}
         return _join_statements([(each.statement, codes[id(each.statement)]) for each in found]) if found else None
 
-    def _candidates(self, sizes: set[str], changes: Changes, *, changed: bool) -> list[Made]:
+    def _candidates(self, sizes: set[str], changes: Changes, *, changed: bool) -> list[MadeNames]:
         """Return the statements that bind, or may change, what is no element function, type or size."""
-        found: list[Made] = []
+        found: list[MadeNames] = []
         for statement, _ in self.statements:
             bound = changes.bound(statement)
             own = {name for name in bound if self._is_ours(name)}
             if own and not isinstance(statement, _COMPOUND):
                 continue
-            each = Made(statement, bound - own, changes.changed(statement) if changed else frozenset())
+            each = MadeNames(statement, bound - own, changes.changed(statement) if changed else frozenset())
             if each.bound - sizes or each.changed - sizes:
                 found.append(each)
         return found

@@ -14,7 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from stepcore.fn import allow
-from stepcore.frontend.sharing.facts import CHANGING_FUNCTIONS, CHANGING_METHODS, OF_STREAMS, Facts, Key, Place, Scope
+from stepcore.frontend.sharing.facts import (
+    CHANGING_FUNCTIONS,
+    CHANGING_METHODS,
+    OF_STREAMS,
+    ChangedPlace,
+    Key,
+    NamesInScope,
+    SharingFacts,
+)
 from stepcore.frontend.sharing.groups import Groups
 
 # Functions of Python whose results hold nothing of what they are given.
@@ -31,7 +39,7 @@ class Sharing:
     def __init__(self, statements: Sequence[ast.stmt], modules: frozenset[str]) -> None:
         """Take all statements of a file; ``modules`` are the names that it imports."""
         self._numbers = {id(statement): number for number, statement in enumerate(statements)}
-        self._facts = Facts(statements, modules)
+        self._facts = SharingFacts(statements, modules)
         self._groups = Groups()
         self._known: dict[int, set[Key]] = {}  # by the identity of an expression
         self._fixed = self._numbers_and_texts()
@@ -65,7 +73,7 @@ class Sharing:
         loose += [key for key in readers if key not in self._facts.bound]
         return self._facts.bound.keys() - _all_from(loose, readers)
 
-    def _needs(self, value: ast.expr, scope: Scope) -> list[Key] | None:
+    def _needs(self, value: ast.expr, scope: NamesInScope) -> list[Key] | None:
         """Return the names that have to be numbers or texts where a value is one; None where it is none in any case."""
         found: list[Key] = []
         pending = [value]
@@ -89,7 +97,7 @@ class Sharing:
                     return None
         return found
 
-    def _makes_new(self, func: ast.expr, scope: Scope) -> bool:
+    def _makes_new(self, func: ast.expr, scope: NamesInScope) -> bool:
         return isinstance(func, ast.Name) and func.id in _MAKES_NEW and self._facts.is_outside(func, scope)
 
     # What is joined ---------------------------------------------------------------------------------------------
@@ -144,10 +152,10 @@ class Sharing:
 
     # What a value may be ----------------------------------------------------------------------------------------
 
-    def _all_of(self, place: Place) -> set[Key]:
+    def _all_of(self, place: ChangedPlace) -> set[Key]:
         return {key for each in place.parts for key in self._objects(each, place.scope)}
 
-    def _parts(self, value: ast.expr, scope: Scope, depth: int = 1) -> set[Key]:
+    def _parts(self, value: ast.expr, scope: NamesInScope, depth: int = 1) -> set[Key]:
         """Return the groups of a value, and of what is kept in it, so many times inside each other."""
         found = level = self._objects(value, scope)
         for _ in range(depth):
@@ -155,14 +163,14 @@ class Sharing:
             found = found | level
         return found
 
-    def _objects(self, value: ast.expr, scope: Scope) -> set[Key]:
+    def _objects(self, value: ast.expr, scope: NamesInScope) -> set[Key]:
         """Return the groups to which a value may belong; none where nothing can change it."""
         found = self._known.get(id(value))
         if found is None:  # groups that are joined later are found by the same keys
             found = self._known[id(value)] = self._looked_at(value, scope)
         return found
 
-    def _looked_at(self, value: ast.expr, scope: Scope) -> set[Key]:
+    def _looked_at(self, value: ast.expr, scope: NamesInScope) -> set[Key]:
         found: set[Key] = set()
         pending: list[ast.expr] = [value]
         while pending:
@@ -187,7 +195,7 @@ class Sharing:
                     found |= self._made(node, scope)
         return found
 
-    def _made(self, node: ast.expr, scope: Scope) -> set[Key]:
+    def _made(self, node: ast.expr, scope: NamesInScope) -> set[Key]:
         match node:
             case ast.Attribute(value=base, attr=attr) if attr not in _VIEWS:
                 return {*map(self._groups.kept_in, self._objects(base, scope))}
@@ -201,7 +209,7 @@ class Sharing:
                 return set[Key]().union(*(self._parts(each, scope) for each in given))
         return set() if isinstance(node, _NEW) else self._display(node, scope)
 
-    def _display(self, node: ast.expr, scope: Scope) -> set[Key]:
+    def _display(self, node: ast.expr, scope: NamesInScope) -> set[Key]:
         """A list, tuple, dictionary or comprehension is new, and keeps what stands in it."""
         parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
         spread = node.values if isinstance(node, ast.Dict) and None in node.keys else []  # ``{**d}``

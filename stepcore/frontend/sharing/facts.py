@@ -32,12 +32,12 @@ def changes_its_own(method: str) -> bool:
     return method in CHANGING_METHODS or allow.is_inplace(method)
 
 
-class Scope(Record):
+class NamesInScope(Record):
     """A function, or the module, with the names that it binds."""
 
     number: int
     own: frozenset[str]
-    around: Scope | None
+    around: NamesInScope | None
     key: Key | None  # of the function itself
     is_class: bool = False
 
@@ -48,66 +48,68 @@ class Scope(Record):
 
     def find(self, name: str) -> Key:
         """Return the key of a name that is read or bound here."""
-        scope: Scope = self
+        scope: NamesInScope = self
         while name not in scope.own and scope.around is not None:
             scope = scope.around
         return (scope.number, name)
 
 
-class Flow(Record):
+class ValueFlow(Record):
     """Names that may be ``value``, or what is kept in it, so many times inside each other; or one value, without it."""
 
     keys: Sequence[Key]
-    scope: Scope
+    scope: NamesInScope
     value: ast.expr | None = None
     depth: int = 0
 
 
-class Place(Record):
+class ChangedPlace(Record):
     """Expressions that something is done with: at once, or by whoever calls the function around."""
 
     statement: int  # the number of the one at the top level
     parts: Sequence[ast.expr]
-    scope: Scope
+    scope: NamesInScope
 
 
-class Facts:
+class SharingFacts:
     """Reads all statements of a file; ``modules`` are the names that it imports."""
 
     def __init__(self, statements: Sequence[ast.stmt], modules: frozenset[str]) -> None:
         self.modules = modules
         self.own = frozenset[str]().union(*map(_bound_by, statements))
-        self.bound: dict[Key, list[tuple[ast.expr, Scope] | None]] = {}  # what is bound to each name, None if anything
+        self.bound: dict[
+            Key, list[tuple[ast.expr, NamesInScope] | None]
+        ] = {}  # what is bound to each name, None if anything
         self.functions: dict[int, Key] = {}  # functions, and methods that change something, by identity
-        self.flows: list[Flow] = []
-        self.joined: list[Place] = []  # expressions that may be one value
-        self.stored: list[tuple[ast.expr, Place]] = []  # into what, and which
-        self.changed: list[Place] = []
-        self.called: list[Place] = []
-        self.handed: list[Place] = []  # to a function that may call it
+        self.flows: list[ValueFlow] = []
+        self.joined: list[ChangedPlace] = []  # expressions that may be one value
+        self.stored: list[tuple[ast.expr, ChangedPlace]] = []  # into what, and which
+        self.changed: list[ChangedPlace] = []
+        self.called: list[ChangedPlace] = []
+        self.handed: list[ChangedPlace] = []  # to a function that may call it
         self._statement = 0
         self._scopes = 1
-        module = Scope(0, self.own, None, None)
+        module = NamesInScope(0, self.own, None, None)
         for self._statement, statement in enumerate(statements):
             self._visit(statement, module)
 
-    def is_outside(self, func: ast.expr, scope: Scope) -> bool:
+    def is_outside(self, func: ast.expr, scope: NamesInScope) -> bool:
         """Return whether a function is one of Python or of a module that is imported."""
         while isinstance(func, ast.Attribute):
             func = func.value
         if not isinstance(func, ast.Name):
             return False
-        at: Scope | None = scope
+        at: NamesInScope | None = scope
         while at is not None:
             if func.id in at.own:
                 return at.around is None and func.id in self.modules
             at = at.around
         return True
 
-    def _place(self, parts: Sequence[ast.expr], scope: Scope) -> Place:
-        return Place(self._statement, parts, scope)
+    def _place(self, parts: Sequence[ast.expr], scope: NamesInScope) -> ChangedPlace:
+        return ChangedPlace(self._statement, parts, scope)
 
-    def _visit(self, node: ast.AST, scope: Scope) -> None:
+    def _visit(self, node: ast.AST, scope: NamesInScope) -> None:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
                 if not _is_pure(node):
@@ -117,23 +119,23 @@ class Facts:
                 self._call(node, scope)
                 return
             case ast.Return(value=ast.expr() as value) if scope.key is not None:
-                self.flows.append(Flow((scope.key,), scope, value))
+                self.flows.append(ValueFlow((scope.key,), scope, value))
             case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if changes_its_own(attr):
                 self.functions[id(node)] = key = (-1, f"method {id(node)}")
-                self.flows.append(Flow((key,), scope, value))
-                self.changed.append(self._place([value], Scope(-1, frozenset(), scope, key)))
+                self.flows.append(ValueFlow((key,), scope, value))
+                self.changed.append(self._place([value], NamesInScope(-1, frozenset(), scope, key)))
             case _:
                 self._binding(node, scope)
         self._visit_parts(node, scope)
 
-    def _visit_parts(self, node: ast.AST, scope: Scope) -> None:
+    def _visit_parts(self, node: ast.AST, scope: NamesInScope) -> None:
         for name in node._fields:
             part = getattr(node, name, None)
             for each in part if isinstance(part, list) else (part,):
                 if isinstance(each, ast.AST) and type(each) not in _LEAVES:
                     self._visit(each, scope)
 
-    def _binding(self, node: ast.AST, scope: Scope) -> None:
+    def _binding(self, node: ast.AST, scope: NamesInScope) -> None:
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
@@ -157,13 +159,13 @@ class Facts:
                     self._place([each.value], scope) for each in targets if isinstance(each, ast.Subscript)
                 ]
 
-    def _bind(self, target: ast.expr, value: ast.expr, scope: Scope, depth: int = 0) -> None:
+    def _bind(self, target: ast.expr, value: ast.expr, scope: NamesInScope, depth: int = 0) -> None:
         """Note what a target gets: the value, or what is kept in it, ``depth`` times inside each other."""
         match target:
             case ast.Name(id=name):
                 key = scope.find(name)
                 self.bound.setdefault(key, []).append(None if depth else (value, scope))
-                self.flows.append(Flow((key,), scope, value, depth))
+                self.flows.append(ValueFlow((key,), scope, value, depth))
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 beside = value.elts if isinstance(value, ast.Tuple | ast.List) and not depth else []
                 starred = any(isinstance(each, ast.Starred) for each in (*parts, *beside))
@@ -177,16 +179,16 @@ class Facts:
             case ast.Attribute(value=base, attr=attr) if attr not in OF_STREAMS:
                 self._store(base, value, scope)
 
-    def _store(self, base: ast.expr, value: ast.expr, scope: Scope) -> None:
+    def _store(self, base: ast.expr, value: ast.expr, scope: NamesInScope) -> None:
         self.stored.append((base, self._place([value], scope)))
         self.changed.append(self._place([base], scope))
 
-    def _function(self, node: Function, scope: Scope) -> None:
+    def _function(self, node: Function, scope: NamesInScope) -> None:
         key = (-1, f"lambda {id(node)}") if isinstance(node, ast.Lambda) else scope.find(node.name)
         self.functions[id(node)] = key
         self.bound.setdefault(key, []).append(None)
         if scope.is_class and scope.key is not None:
-            self.flows.append(Flow((scope.key, key), scope))
+            self.flows.append(ValueFlow((scope.key, key), scope))
         body: list[ast.stmt] = [ast.Return(node.body)] if isinstance(node, ast.Lambda) else node.body
         for decorator in () if isinstance(node, ast.Lambda) else node.decorator_list:
             self._visit(decorator, scope)
@@ -195,10 +197,10 @@ class Facts:
         outside, rounds = _named_in(body)
         own = (assigned_names(body) | rounds | {*args}) - outside
         number, self._scopes = self._scopes, self._scopes + 1
-        inner = Scope(number, own, scope, key, isinstance(node, ast.ClassDef))
+        inner = NamesInScope(number, own, scope, key, isinstance(node, ast.ClassDef))
         for arg in args:
             self.bound.setdefault(inner.find(arg), []).append(None)
-            self.flows.append(Flow((key, inner.find(arg)), inner))
+            self.flows.append(ValueFlow((key, inner.find(arg)), inner))
         for statement in body:
             self._visit(statement, inner)
         for name in sorted(outside):
@@ -206,18 +208,18 @@ class Facts:
             self.changed.append(self._place([ast.Name(name, ast.Load())], inner))
 
     def _arguments(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, key: Key, scope: Scope
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, key: Key, scope: NamesInScope
     ) -> list[str]:
         """Return the names of a function's arguments, and note their defaults."""
         given = node.args
         for default in (*given.defaults, *given.kw_defaults):
             if default is not None:
                 self._visit(default, scope)
-                self.flows.append(Flow((key,), scope, default))
+                self.flows.append(ValueFlow((key,), scope, default))
         starred = [each for each in (given.vararg, given.kwarg) if each is not None]
         return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs, *starred)]
 
-    def _call(self, node: ast.Call, scope: Scope) -> None:
+    def _call(self, node: ast.Call, scope: NamesInScope) -> None:
         func, given = node.func, [*node.args, *(keyword.value for keyword in node.keywords)]
         named = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
         for argument in given:
@@ -238,7 +240,7 @@ class Facts:
             self.joined.append(self._place([func.value, *given], scope))
             self.called.append(self._place([func.value], scope))
 
-    def _call_outside(self, node: ast.Call, named: str, given: list[ast.expr], scope: Scope) -> None:
+    def _call_outside(self, node: ast.Call, named: str, given: list[ast.expr], scope: NamesInScope) -> None:
         """Note a call of a function of Python or of a module, which may change or call what it is given."""
         writes = [keyword.value for keyword in node.keywords if keyword.arg == "out"]
         in_place = any(keyword.arg == "inplace" for keyword in node.keywords)

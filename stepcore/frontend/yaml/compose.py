@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final
 
 from stepcore.findings.diagnostics import Diagnostic
@@ -43,6 +43,7 @@ _HEAD: Final = "x:\n"  # makes a block of an item
 _BEYOND_BLOCKS: Final = re.compile(r"^(?:---|\.\.\.|%)|\r(?!\n)|[\x85\u2028\u2029\ufeff]", re.MULTILINE)
 _BEGINNINGS: Final = ("---", "...", "%")  # of such marks; to look for these and what follows is faster, and tells most
 _MARKS: Final = (*(f"\n{each}" for each in _BEGINNINGS), "\r", "\x85", "\u2028", "\u2029", "\ufeff")
+_BETWEEN: Final = re.compile(r"[,\n]")  # what stands between values
 _MAX_REMEMBERED: Final = 1 << 16  # characters of a block
 
 
@@ -83,6 +84,12 @@ def _from_blocks(text: str) -> Document | int:
 
 def _too_many(span: Span) -> TooMuch:
     return TooMuch(span, f"this file holds more than {MAX_NODES:,} values, and is not read; split it")
+
+
+def _beyond(text: str) -> Span | None:
+    """Return where a text has more commas and ends of lines than a file may hold values; None where it has not."""
+    found = next(islice(_BETWEEN.finditer(text), MAX_NODES, None), None)
+    return None if found is None else Span(*found.span())
 
 
 class _Spent(ComposeError):
@@ -170,13 +177,18 @@ class _Composing:
             self._report(error)
         except SpentError:
             document.root, document.broken = self._pieces.root, self._pieces.broken
-            document.problems += self._unread or [_spent(Span(0, 1)).finding]
+            beyond = _beyond(self._text)
+            document.problems += self._unspent() if beyond is None else [_too_many(beyond).finding]
         except ComposeError as error:
             try:
                 self._recover(error)
             except TooMuch as bomb:
                 self._report(bomb)
         return document
+
+    def _unspent(self) -> list[Diagnostic]:
+        """Return what is said of a text for which the steps do not suffice."""
+        return self._unread or [_spent(Span(0, 1)).finding]
 
     @property
     def is_untied(self) -> bool:

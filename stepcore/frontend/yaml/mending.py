@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+from stepcore.findings.codes import Phase, about
 from stepcore.findings.diagnostics import Diagnostic
 from stepcore.frontend.yaml.blocks import read_block
 from stepcore.frontend.yaml.compose import compose
@@ -30,15 +31,15 @@ from stepcore.frontend.yaml.slips import Slips
 from stepcore.text.span import SourceFile
 
 LONGEST: Final = 1 << 18  # characters of a text whose slips are looked for
-# What a slip may be told as: no YAML, no type, a key twice or unknown, a value of another kind, something that lacks.
-_CODES: Final = frozenset({"STEP222", "STEP903", "STEP904", "STEP905", "STEP906", "STEP907", "STEP910"})
+MOST_FINDINGS: Final = 50  # of which some slips may be the cause; a text with more is no task with a slip
 _SCHEMAS: Final = (INPUT_SCHEMA, PARAMETER_SCHEMA, OUTPUT_SCHEMA, FN_SCHEMA, DRAWN_SCHEMA)
 _TABBED: Final = re.compile(r"^ *\t", re.MULTILINE)
 
 
 def structural(findings: list[Diagnostic]) -> int:
     """Return how many findings a slip of one mark might cause."""
-    return sum(each.code in _CODES and (each.code != "STEP222" or each.fix is None) for each in findings)
+    kinds = [(about(each.code), each.fix) for each in findings]
+    return sum(kind.slip and (fix is None or kind.phase is not Phase.TYPES) for kind, fix in kinds)
 
 
 @lru_cache(maxsize=4)  # an editor asks several times about one text

@@ -15,7 +15,7 @@ from stepcore.fn.prelude import constant_bindings, size_faults
 from stepcore.fn.source import node_span
 from stepcore.frontend.yaml.compose import compose
 from stepcore.frontend.yaml.fields import Fields, Schema
-from stepcore.frontend.yaml.mending import mended, structural
+from stepcore.frontend.yaml.mending import MOST_FINDINGS, mended, structural
 from stepcore.frontend.yaml.nodes import Document, MapNode, Node, ScalarNode
 from stepcore.frontend.yaml.parts import Declared, read_drawn, read_fns, read_outputs, read_ports
 from stepcore.graph.ir import ProgramSpec
@@ -68,7 +68,7 @@ def read_task(
         return _without_spec(source, [binary], answer)
     task = _read(source, compose(text), answer, given or {}, dialect)
     count = structural(task.diagnostics)
-    document = mended(text, TASK_SCHEMA.known) if count else None
+    document = mended(text, TASK_SCHEMA.known) if 0 < count <= MOST_FINDINGS else None
     if document is None:
         return task
     again = _read(source, document, answer, given or {}, dialect)
