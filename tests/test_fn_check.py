@@ -173,6 +173,12 @@ TABLE: list[tuple[str, Element, Element, Any, list[tuple[str, str]]]] = [
     ("return [input[0] * len(range(10**7))]\n", VEC, VEC, None, [("STEP311", "range(10**7)")]),
     ("return [input[0] * len([0] * 10**8)]\n", VEC, VEC, None, [("STEP311", "[0] * 10**8")]),
     ("return [input[0] * (2 ** 5000)]\n", VEC, VEC, None, [("STEP311", "2 ** 5000")]),
+    # Nothing, as often as one likes, is nothing.
+    ("return [input[0] * (len([] * 10 ** 112) + 1)]\n", VEC, VEC, None, []),
+    ("return [input[0] * (len(10 ** 112 * '') + 1)]\n", VEC, VEC, None, []),
+    ("return [input[0] * 1 ** 10 ** 112]\n", VEC, VEC, None, []),
+    ("return [input[0] + torch.zeros(0, 10 ** 112).sum()]\n", VEC, VEC, None, []),
+    ("return [input[0] * (len([[0] * 10 ** 112] * 0) + 1)]\n", VEC, VEC, None, [("STEP311", "[0] * 10 ** 112")]),
     ("return [input[0] * (1 << 5000)]\n", VEC, VEC, None, [("STEP311", "1 << 5000")]),
     ("return [input[0] * 2 ** 500]\n", VEC, VEC, None, []),
     ("return [torch.zeros(10**5, 10**3)[0, 0] + input[0]]\n", VEC, VEC, None, []),

@@ -25,6 +25,11 @@ _WIDTH: Final = re.compile(r"%[-+ #0]*(\d+)?(?:\.(\d+))?")
 _LEAST: Final = re.compile(r"[ +]?0?([1-9]\d{0,3})")
 
 
+def times(one: float, other: float) -> float:
+    """Return the product of two amounts: nothing, however often, is nothing, while floats have no product for that."""
+    return one * other if one and other else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Items:
     """A list, tuple or text (``item`` None) of at least ``count`` items, of which one holds at least ``item``.
@@ -39,7 +44,7 @@ class Items:
     @property
     def leaves(self) -> float:
         """Return how many items there are at least, those of lists inside counted instead of the lists."""
-        return self.count * (1 if self.item is None else self.item.leaves)
+        return times(self.count, 1 if self.item is None else self.item.leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +215,7 @@ class Amounts:
             around = self.of(generator.iter)
             if not isinstance(around, Items):
                 break
-            count *= around.count
+            count = times(count, around.count)
             self.hidden |= assigned_names([ast.Assign([generator.target], generator.iter)])
             if generator.ifs:
                 break
@@ -228,11 +233,11 @@ class Amounts:
         if isinstance(op, ast.Mult):
             if isinstance(one, Bits) and isinstance(other, Bits):
                 return Bits(max(one.count + other.count - 1, 0)) if one.count and other.count else Bits(0)
-            for sequence, times in ((one, right), (other, left)):
+            for sequence, factor in ((one, right), (other, left)):
                 if isinstance(sequence, Items):
-                    number = self.integer(times)
+                    number = self.integer(factor)
                     exact = sequence.exact and number not in (None, inf)
-                    return Items(sequence.count * max(number or 0, 0), sequence.item, exact)
+                    return Items(times(sequence.count, max(number or 0, 0)), sequence.item, exact)
             return None
         if isinstance(one, Items) or isinstance(other, Items):
             pair = [part for part in (one, other) if isinstance(part, Items)]
@@ -244,7 +249,7 @@ class Amounts:
         base, exponent = self.of(left), self.integer(right)
         if not isinstance(base, Bits) or exponent is None or not base.count or exponent <= 0:
             return None
-        return Bits(exponent + base.count if isinstance(op, ast.LShift) else exponent * (base.count - 1))
+        return Bits(exponent + base.count if isinstance(op, ast.LShift) else times(exponent, base.count - 1))
 
     def _formatted(self, text: str, values: ast.expr) -> float:
         if "%*" in text or ".*" in text:  # widths among the values

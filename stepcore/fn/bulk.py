@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from math import prod
+from functools import reduce
 from typing import Final
 
-from stepcore.fn.amounts import Amounts, Bits, Items
+from stepcore.fn.amounts import Amounts, Bits, Items, times
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.prelude import Evaluator, assigned_names
 from stepcore.fn.source import BodySyntaxError, augmented, binds_inside, statements
@@ -191,7 +191,7 @@ class Bulk:
         if name == "eye" and len(numbers) == 1:
             numbers *= 2
         # Sizes that are not known are at least 1 for all that matters; with a 0 among the others nothing is made.
-        return prod(1 if number is None else max(number, 0) for number in numbers)
+        return reduce(times, (1.0 if number is None else max(number, 0.0) for number in numbers), 1.0)
 
 
 def _too_many(found: float, what: str, noun: str, limit: int) -> str:
