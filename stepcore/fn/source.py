@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Container
 from functools import lru_cache
 from typing import Final
 
@@ -128,6 +129,26 @@ def statements(block: CodeBlock) -> tuple[ast.stmt, ...]:
     if isinstance(parsed, BodySyntaxError):
         raise parsed
     return parsed
+
+
+def statements_of(block: CodeBlock | None) -> tuple[ast.stmt, ...]:
+    """Return the statements of ``block``, parsed once per text; none where there is no block, or it is no Python."""
+    parsed = () if block is None else _parse(block.source.text)
+    return () if isinstance(parsed, BodySyntaxError) else parsed
+
+
+def is_calculated(node: ast.expr, names: Container[str], constants: type | tuple[type, ...] = object) -> bool:
+    """Return whether an expression is made by operators alone of ``names`` and of constants of some types."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, constants)
+        case ast.Name(id=name):
+            return name in names
+        case ast.UnaryOp(operand=operand):
+            return is_calculated(operand, names, constants)
+        case ast.BinOp(left=left, right=right):
+            return is_calculated(left, names, constants) and is_calculated(right, names, constants)
+    return False
 
 
 def binds_inside(text: str) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Final
 
 from stepcore.fn.prelude import assigned_names
+from stepcore.fn.source import is_calculated
 from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.sharing import CHANGING_FUNCTIONS, CHANGING_METHODS, OF_STREAMS, Sharing
 from stepcore.records import Record
@@ -87,30 +88,16 @@ class Changes:
             case ast.FunctionDef():
                 return not self._is_signed(statement)
             case ast.Assign(targets=targets, value=value):
-                return all(isinstance(each, ast.Name) for each in targets) and _is_fixed(value, names)
+                return all(isinstance(each, ast.Name) for each in targets) and is_calculated(value, names)
             case (
                 ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
                 | ast.AugAssign(target=ast.Name(), value=value)
             ):
-                return _is_fixed(value, names)
+                return is_calculated(value, names)
         return False
 
     def _is_signed(self, statement: ast.stmt) -> bool:
         return bool(_SIGNS.search(self._texts[id(statement)])) or any(_stores(statement))
-
-
-def _is_fixed(value: ast.expr, settled: set[str]) -> bool:
-    """Whether an expression is a number or a text, by its form and the names that are."""
-    match value:
-        case ast.Constant():
-            return True
-        case ast.Name(id=name):
-            return name in settled
-        case ast.UnaryOp(operand=operand):
-            return _is_fixed(operand, settled)
-        case ast.BinOp(left=left, right=right):
-            return _is_fixed(left, settled) and _is_fixed(right, settled)
-    return False
 
 
 class MadeNames(Record):

@@ -12,6 +12,7 @@ from typing import Final
 from stepcore.check.rewriting import inner_span
 from stepcore.findings.diagnostics import Edit
 from stepcore.fn.decl import FnDecl
+from stepcore.fn.source import BodySyntaxError, statements, statements_of
 from stepcore.printing.code_lines import constant_text
 from stepcore.printing.task import type_text
 from stepcore.records import Record
@@ -93,12 +94,10 @@ def number_names(subject: RewriteSubject) -> frozenset[str]:
     """Return the names that are a number in bodies: ``D_value`` of a size, and what the file binds once to one."""
     spec = subject.checked.spec
     names = {f"{size}_value" for size in spec.symbols()}
-    try:
-        tree = ast.parse("" if spec.scope.prelude is None else spec.scope.prelude.source.text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset(names)
-    bound = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    for statement in tree.body:
+    body = statements_of(spec.scope.prelude)
+    nodes = (node for statement in body for node in ast.walk(statement))
+    bound = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    for statement in body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int() | float())):
                 names |= {name} if bound.count(name) == 1 else set()
@@ -146,15 +145,15 @@ def _of_file(subject: RewriteSubject, name: str) -> WrittenFunction | None:
 
 def _of_task(fn: FnDecl) -> WrittenFunction | None:
     try:
-        body = ast.parse(fn.body.source.text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = statements(fn.body)
+    except BodySyntaxError:
         return None
     if fn.init_body is not None:
         return None
     inputs = fn.input.items if isinstance(fn.input, STuple) else (fn.input,)
     init = None if fn.init is None else f"[{', '.join(map(constant_text, fn.init))}]"
     return WrittenFunction(
-        fn.func_name, fn.body.arguments, tuple(map(type_text, inputs)), type_text(fn.output), init, tuple(body),
+        fn.func_name, fn.body.arguments, tuple(map(type_text, inputs)), type_text(fn.output), init, body,
         Embedded.whole(fn.body.source.text),
     )  # fmt: skip
 

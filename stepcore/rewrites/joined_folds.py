@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Final
 
 from stepcore.fn.decl import FnDecl
+from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.ops.base import FnLike
 from stepcore.records import Record
 
@@ -37,8 +38,8 @@ def joined_fold(fn: FnLike | None) -> JoinedFold | None:
     if not isinstance(fn, FnDecl) or fn.init is None or len(fn.init) != 1 or len(fn.body.arguments) != 2:
         return None
     try:
-        body = ast.parse(fn.body.source.text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = statements(fn.body)
+    except BodySyntaxError:
         return None
     match body:
         case [ast.Return(value=ast.List(elts=[ast.BinOp(left=left, op=op, right=right)]))] if type(op) in _OPERATORS:

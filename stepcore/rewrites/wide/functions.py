@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from stepcore.fn.decl import FnDecl
+from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.records import Record
 from stepcore.rewrites.wide.expressions import WideExpressions
 from stepcore.rewrites.wide.values import Carried, NotWide, WideValue, bare, dims_text
@@ -64,8 +65,8 @@ def widened(fn: FnDecl, inputs: Sequence[WideValue], known: Mapping[str, WideVal
         NotWide: whether it may be given whole rows is not known, or it may not.
     """
     try:
-        body = ast.parse(fn.body.source.text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = statements(fn.body)
+    except BodySyntaxError:
         raise NotWide(f"{fn.func_name} cannot be read") from None
     return _Body(fn, inputs, known, folded).of(body)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepcore.fn.decl import FnDecl
+from stepcore.fn.source import is_calculated, statements_of
 from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.rewrites.subject import RewriteSubject
 from stepcore.rewrites.wide.functions import WideFunction, widened
@@ -189,26 +190,8 @@ def _known(subject: RewriteSubject) -> dict[str, WideValue]:
     spec = subject.checked.spec
     names = [name for symbol in spec.scope.symbols for name in (symbol, f"{symbol}_value")]
     found = dict.fromkeys(names, NUMBER)
-    prelude = spec.scope.prelude
-    try:
-        statements = [] if prelude is None else ast.parse(prelude.source.text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        statements = []
-    for statement in statements:
+    for statement in statements_of(spec.scope.prelude):
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_number(value, found):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_calculated(value, found, (int, float)):
                 found[name] = NUMBER
     return found | {port.name: WideValue(len(port.type.shape), ()) for port in spec.parameters}
-
-
-def _is_number(node: ast.expr, known: Mapping[str, WideValue]) -> bool:
-    match node:
-        case ast.Constant(value=int() | float()):
-            return True
-        case ast.Name(id=name):
-            return name in known
-        case ast.UnaryOp(operand=operand):
-            return _is_number(operand, known)
-        case ast.BinOp(left=left, right=right):
-            return _is_number(left, known) and _is_number(right, known)
-    return False
