@@ -64,6 +64,12 @@ def test_payloads_come_into_every_kind_of_place() -> None:
         assert payload[:12] in found
 
 
+def test_payloads_come_into_f_strings_where_something_can_be_written() -> None:
+    body = 'x = f"a{b + 1!r:>{w}} c {d}"'
+    texts = {spliced_python(random.Random(seed), body) for seed in range(400)}
+    assert any(payload[:12] in text for text in texts for payload in PAYLOADS)
+
+
 def test_every_draw_is_an_input() -> None:
     for seed in range(200):
         kind, suffix, task, data = draw(random.Random(seed))

@@ -159,6 +159,8 @@ def _expression(rng: Random, tree: ast.Module, payload: ast.expr) -> None:
         for name, value in ast.iter_fields(node)
         for index, item in (enumerate(value) if isinstance(value, list) else [(-1, value)])
         if isinstance(item, ast.expr) and isinstance(getattr(item, "ctx", ast.Load()), ast.Load)
+        # Parts of an f-string, and of a format, are texts and braces: nothing else can be written there.
+        if not isinstance(node, ast.JoinedStr) and not (isinstance(item, ast.JoinedStr) and name == "format_spec")
     ]
     if not places:
         _statement(rng, tree, payload)
