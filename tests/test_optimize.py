@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import ndiff
+from html import escape
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any, cast
@@ -24,6 +27,8 @@ from stepagents.cli.optimize import optimize
 from stepagents.executors.executor import Executor, worker_command
 from stepagents.optimize.archive import Archive
 from stepagents.optimize.candidates import FasterText, Goal, OptimizeTarget
+from stepagents.optimize.outcome import Optimized
+from stepagents.optimize.page import optimize_page
 from stepagents.optimize.record import SearchRecord, Tried, record_path
 from stepagents.optimize.search import Search, SearchLimits, best_of
 from stepagents.optimize.trials import SpreadTrials
@@ -229,6 +234,8 @@ def test_a_search_is_deterministic_and_goes_on_where_it_was_killed(tmp_path: Pat
 _WRITER = """
 import sys
 from pathlib import Path
+from stepagents.optimize.outcome import Optimized
+from stepagents.optimize.page import optimize_page
 from stepagents.optimize.record import SearchRecord, Tried
 name = sys.argv[2] * 9000  # longer than what files gather before they write
 with SearchRecord(Path(sys.argv[1])) as record:
@@ -322,6 +329,81 @@ def test_the_page_stands_by_itself(tmp_path: Path) -> None:
     assert "<script" not in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
     assert "nothing stops" in page
+
+
+ONE_STREAM = """\
+from typing import Annotated
+
+import stepcore as step
+from stepcore.dims import N
+
+
+@step.fn(input=step.f32, output=step.f32)
+def double(input):
+    return [input[0] * 2]
+
+
+def twice(x):
+    return x * 2
+
+
+@step.program(reference=twice, dims={N: 4})
+def doubled(x: Annotated[step.Stream, step.f32, (N,)]) -> Annotated[step.Stream, step.f32, (N,)]:
+    return step.Map(fn=double).apply(x)
+"""
+
+
+def test_where_nothing_helps_the_call_is_told_that_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "one stream.py"
+    path.write_text(ONE_STREAM)
+    code, text = run(str(path), "--hw", "paper", "--compute", "64")
+    assert code == 0
+    found = re.search(
+        r"`(stepsmith optimize --explain .*)` tells why (the others do|each rewrite does) not apply", text
+    )
+    assert found is not None, text
+    program, _command, *told = shlex.split(found[1])
+    assert (program, told) == ("stepsmith", ["--explain", "--hw", "paper", "--compute", "64", f"{path}::doubled"])
+    code, why = run(*told)
+    assert (code, "cannot" in why) == (0, True)
+    assert escape(found[1]) in run(str(path), "--hw", "paper", "--compute", "64", "--format", "html")[1]
+
+
+def outcome_of(points: int) -> Optimized:
+    def found(number: int) -> FasterText:
+        figures = Figures(7_000 + 40 * number**2, 900_000 - 29_000 * number, 1_000_000, 64, 6_656, "off-chip bandwidth")
+        return FasterText(f"text {number}", figures, ())
+
+    front = [found(number) for number in range(points)]
+    old = Figures(27_502, 720_000, 6_900_000, 64, 6_656, "off-chip bandwidth")
+    return Optimized("a.py", "p", "paper", "old", old, front[0], front, 6_656, "off-chip bandwidth", tried=9)
+
+
+@pytest.mark.parametrize("points", [1, 2, 30])
+def test_the_plot_names_its_axes_and_its_bound_and_each_point_can_be_reached(points: int) -> None:
+    page = optimize_page([outcome_of(points)], ["nothing"])
+    texts = re.findall(r"<text ([^>]*)>([^<]*)</text>", page)
+    said = [text for _where, text in texts]
+    assert {"cycles", "bytes on chip", "bound (off-chip bandwidth): 6,656 cycles"} <= set(said)
+    spots = re.findall(r'<g class="spot" tabindex="0" role="img" aria-label="([^"]*)">', page)
+    assert len(spots) == points + 1
+    assert all(re.match(r"(as it was: )?[\d,]+ cycles, [\d,]+ bytes on chip", text) for text in spots)
+    assert page.count("<path ") == 2  # the best is a diamond, here and in the legend
+    assert len(re.findall(r"<tr><td>[\d,]+</td>", page)) == points
+    boxes = [text_box(dict(re.findall(r'([\w-]+)="([^"]*)"', where)), text) for where, text in texts]
+    for number, (left, right, top, bottom) in enumerate(boxes):
+        assert left >= 0 and right <= 760 and top >= 0 and bottom <= 320
+        for other in boxes[:number]:
+            assert right <= other[0] or other[1] <= left or bottom <= other[2] or other[3] <= top, said
+
+
+def text_box(at: dict[str, str], text: str) -> tuple[float, float, float, float]:
+    """Return left, right, top and bottom of a text, which is about 7.2 wide a letter and 13 high."""
+    x, y, width = float(at["x"]), float(at["y"]), 7.2 * len(text)
+    if "transform" in at:
+        return x - 7, x + 7, y - width / 2, y + width / 2
+    left = x - {"start": 0.0, "middle": width / 2, "end": width}[at["text-anchor"]]
+    return left, left + width, y - 7, y + 7
 
 
 @pytest.mark.parametrize(("words", "said"), [

@@ -168,6 +168,45 @@ def test_stopping_keeps_the_best_and_cancelling_nothing_and_edits_go_on(client: 
     assert (told["state"], "result" in told) == ("cancelled", False)
 
 
+def test_where_several_programs_are_the_editor_can_have_one_chosen(client: Client, folder: Path) -> None:
+    """With cycles and their ratio to the bound, as the lines above them say, and why one cannot be made faster."""
+    text = HEAD + GOOD.replace("good", "first") + GOOD + OVERUSED
+    uri = opened(client, folder, "several.py", text)
+    timed = {"first": "timed", "good": "timed", "overused": "untimed"}
+    client.notification(
+        "stepsmith/timing",
+        lambda params: params["uri"] == uri and {row["name"]: row["state"] for row in params["programs"]} == timed,
+    )
+    line = text[: text.index("def good")].count("\n")
+    started = command(client, "optimize", uri=uri, line=line, choose=True)
+    assert (started["id"], started["message"]) == (0, "")
+    first, good, broken = started["choices"]
+    assert [row["name"] for row in (first, good, broken)] == ["first", "good", "overused"]
+    assert [row["here"] for row in (first, good, broken)] == [False, True, False]
+    assert text.split("\n")[good["line"]].startswith("@step.program")
+    assert re.match(r"\d+ cycles \| [\d.]+x of the bound \(", first["figures"])
+    assert first["figures"] in [each["title"] for each in lenses(client, uri)]
+    assert "problem" not in first
+    assert broken["problem"] == "overused cannot be timed: the program has errors"
+    # Who names a program has chosen, and without the word an order is for the program around its line.
+    number = optimize(client, uri, program="good", choose=True)
+    assert "good is being made faster" in command(client, "optimize", uri=uri, line=line, choose=True)["message"]
+    assert command(client, "stopOptimizing", id=number, keep=False) == {"stopped": 1}
+    assert end(client, number)["state"] == "cancelled"
+
+
+@pytest.mark.parametrize(("text", "why"), [(HEAD + GOOD, ""), (HEAD, "there is no program here")])
+def test_where_there_is_no_choice_none_is_asked_for(client: Client, folder: Path, text: str, why: str) -> None:
+    uri = opened(client, folder, "alone.py", text)
+    started = command(client, "optimize", uri=uri, choose=True)
+    assert "choices" not in started
+    assert started["message"].startswith(why)
+    if started["id"]:
+        command(client, "stopOptimizing", id=started["id"], keep=False)
+        assert end(client, started["id"])["state"] == "cancelled"
+    client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
 @pytest.mark.parametrize(
     ("name", "text", "options", "why"),
     [

@@ -242,7 +242,7 @@ def test_pages_of_runs_and_streams_of_notebooks() -> None:
     failed = attempt(strange, reason=strange, impl=f"# {MARKUP}\x1b[2J\u202e\x85\n\treturn E0")
     pages = [
         report_page([run([failed], label=strange)]),
-        optimize_page([Optimized(strange, strange, strange, strange, problem=strange)]),
+        optimize_page([Optimized(strange, strange, strange, strange, problem=strange)], [strange]),
     ]
     stream = step.Stream(strange, step.f32, 0, [2])
     pages.append(stream._repr_html_())

@@ -288,23 +288,30 @@ export interface OptimizeOptions extends ProposerOptions {
  * Argument of `stepsmith.server.optimize`: a program of a document, by its name or by a `line` in it.
  *
  * `apply` has the server put the best program into the document, for clients that show no choice; `asker` is
- * what questions of this order to a model are marked with.
+ * what questions of this order to a model are marked with. `choose`: where no `program` is named and there are
+ * several, nothing begins, and the answer lists them.
  */
 export interface OptimizeOrder extends OptimizeOptions {
   readonly uri: string;
   readonly program?: string;
   readonly line?: number;
   readonly apply?: boolean;
+  readonly choose?: boolean;
   readonly asker?: string;
 }
 
 export type OptimizeProposer = "search" | "llm" | "auto";
 
-/** Answer to it: the order's number, or 0 and why there is none, and the program that is meant. */
+/**
+ * Answer to it: the order's number, or 0 and why there is none, and the program that is meant.
+ *
+ * `choices` are the programs of the document, in its order, where the client has to say which one.
+ */
 export interface OptimizeStarted {
   readonly id: number;
   readonly message: string;
   readonly program?: string;
+  readonly choices?: readonly ProgramChoice[];
 }
 
 /** Argument of `stepsmith.server.stopOptimizing`: an order (None: all), and whether to keep what it has. */
@@ -355,6 +362,19 @@ export interface PlainPosition {
 export interface PlainRange {
   readonly start: PlainPosition;
   readonly end: PlainPosition;
+}
+
+/**
+ * One of several programs: its `line`, whether the order's line lies in it, and what the lens above it says.
+ *
+ * `problem` says why it cannot be made faster; "" where nothing speaks against it.
+ */
+export interface ProgramChoice {
+  readonly name: string;
+  readonly line: number;
+  readonly here: boolean;
+  readonly figures?: string;
+  readonly problem?: string;
 }
 
 export type ProgramState = "idle" | "stale" | "queued" | "running" | "failed" | "passed" | "cancelled" | "error" | "norun";

@@ -3,10 +3,10 @@ import { test } from "node:test";
 
 import { FasterModel, presentIn, shownOf } from "../src/faster/model";
 import { bytesOf, optionsFrom } from "../src/faster/options";
-import { HEIGHT, plotOf, WIDTH } from "../src/faster/plot";
+import { boxOf, overlap, type Plot, plotOf } from "../src/faster/plot";
 import { fromFaster } from "../src/faster/protocol";
 import { keptProgram } from "../src/pages/messages";
-import { aroundWords, bytes, endWords, pointWords, progressWords, times } from "../src/faster/words";
+import { aroundWords, bytes, endWords, pointWords, progressWords, takingWords, times } from "../src/faster/words";
 import { fasterHtml } from "../src/faster/html";
 import type { ShownReasons } from "../src/faster/reasons";
 import type { ExplainedRewrites, FasterPoint, FasterResult, OptimizingParams } from "../src/server";
@@ -70,7 +70,7 @@ test("what came of a search is said in a sentence, whatever it was", () => {
   assert.equal(aroundWords({}), "");
   assert.equal(
     aroundWords({ spent: "tiny: 2 answers, 1,000 tokens, $0.01", unasked: "the budget is spent", remembered: 1, learned: 12 }),
-    "tiny: 2 answers, 1,000 tokens, $0.01; asked no further: the budget is spent; 1 item of memory guided the search, 12 items remembered for the next",
+    "tiny: 2 answers, 1,000 tokens, $0.01; asked no further: the budget is spent; 1 lesson of earlier searches guided this one, 12 lessons remembered for the next",
   );
   assert.equal(pointWords({ ...OLD, ratio: null }), "27,502 cycles, 131 kB on chip");
   assert.deepEqual([bytes(0), bytes(999), bytes(16_000_000), times(1_827)], ["0 B", "999 B", "16 MB", "1,827x"]);
@@ -137,8 +137,10 @@ test("amounts are read in the words of their user, and what is none is said", ()
   assert.match(wrong.problems[0] ?? "", /capacity has to be an amount such as 16 MB; "lots" is ignored/);
 });
 
+const SIZE = { width: 560, height: 360 };
+
 test("the plot holds every point, the program as it was and the bound, on axes with few ticks", () => {
-  const plot = plotOf([NEW, OLD], BEFORE, 6_656);
+  const plot = plotOf({ points: [NEW, OLD], before: BEFORE, bound: 6_656, bound_by: "off-chip bandwidth" }, SIZE);
   const { left, right, top, bottom } = plot.frame;
   for (const { x, y } of [...plot.points, ...(plot.before === undefined ? [] : [plot.before])]) {
     assert.ok(left <= x && x <= right && top <= y && y <= bottom, `${x}, ${y}`);
@@ -151,12 +153,70 @@ test("the plot holds every point, the program as it was and the bound, on axes w
     assert.ok(ticks.length >= 2 && ticks.length <= 10, JSON.stringify(ticks));
     assert.equal(new Set(ticks.map(({ label }) => label)).size, ticks.length, JSON.stringify(ticks));
   }
-  assert.ok(plot.up.every(({ at }) => at >= 0 && at <= HEIGHT) && plot.across.every(({ at }) => at >= 0 && at <= WIDTH));
+  assert.ok(plot.up.every(({ at }) => at >= 0 && at <= SIZE.height) && plot.across.every(({ at }) => at >= 0 && at <= SIZE.width));
   for (const [cycles, on_chip] of [[1, 0], [0, 0], [10, 1e12]] as const) {
-    const odd = plotOf([{ cycles, on_chip }], undefined, undefined);
+    const odd = plotOf({ points: [{ cycles, on_chip }] }, SIZE);
     assert.ok(odd.points.every(({ x, y }) => Number.isFinite(x) && Number.isFinite(y)), `${cycles}, ${on_chip}`);
     assert.deepEqual([odd.before, odd.bound], [undefined, undefined]);
   }
+});
+
+/** Fronts of 1, 2 and 30 points, with the program as it was on it, near it and far away; at widths of panels. */
+function fronts(): { plot: Plot; width: number; named: string }[] {
+  const costs = (cycles: number, on_chip: number) => ({ cycles, on_chip });
+  const many = Array.from({ length: 30 }, (_, number) => costs(7_000 + 40 * number ** 2, 900_000 - 29_000 * number));
+  const pair = [costs(7_375, 870_000), costs(11_185, 674_000)];
+  return [[costs(95, 1_000)], pair, many].flatMap((points) =>
+    [points[0], points.at(-1), costs(7_400, 868_000), costs(1_200_000, 64)].flatMap((before) =>
+      [240, 340, 560, 720].map((width) => ({
+        plot: plotOf({ points, before, bound: 90, bound_by: "off-chip bandwidth" }, { width, height: Math.max(220, Math.round(width * 0.64)) }),
+        width,
+        named: `${points.length} points, before ${JSON.stringify(before)}, ${width} wide`,
+      })),
+    ),
+  );
+}
+
+test("no words of the plot lie over others, over a point or outside, with 1, 2 and 30 points in any width", () => {
+  for (const { plot, width, named } of fronts()) {
+    const across = plot.across.map(({ at, label }) => boxOf({ x: at, y: plot.frame.bottom + 18, anchor: "middle", text: label }));
+    const up = plot.up.map(({ at, label }) => boxOf({ x: plot.frame.left - 8, y: at + 4, anchor: "end", text: label }));
+    const words = [plot.boundLabel, plot.beforeLabel].flatMap((label) => (label === undefined ? [] : [boxOf(label)]));
+    const all = [...across, ...up, ...words];
+    for (const [number, box] of all.entries()) {
+      assert.ok(box.left >= 0 && box.right <= width + 1, `${named}: outside ${JSON.stringify(box)}`);
+      assert.ok(all.every((other, index) => index === number || !overlap(box, other)), `${named}: ${JSON.stringify(box)}`);
+    }
+    for (const { x, y } of plot.points) {
+      const point = { left: x - 5, right: x + 5, top: y - 5, bottom: y + 5 };
+      assert.ok(!words.some((box) => overlap(box, point)), `${named}: words over ${x}, ${y}`);
+    }
+    assert.ok(plot.across.length > 0 && plot.up.length > 0, named);
+  }
+});
+
+test("the bound is called by what rules it, with its cycles where they fit", () => {
+  const at = (width: number, bound_by: string): string | undefined =>
+    plotOf({ points: [NEW], bound: 6_656, bound_by }, { width, height: 300 }).boundLabel?.text;
+  assert.equal(at(560, "off-chip bandwidth"), "bound: 6,656 cycles (off-chip bandwidth)");
+  assert.equal(at(340, "off-chip bandwidth"), "bound (off-chip bandwidth)");
+  assert.equal(at(560, ""), "bound: 6,656 cycles");
+  assert.equal(plotOf({ points: [NEW] }, SIZE).boundLabel, undefined);
+});
+
+test("of a closed file points are not outdated, and what the next search looks for is shown", () => {
+  const model = new FasterModel();
+  model.update(news({ state: "done", before: "old", result: RESULT }), "old");
+  const shown = shownOf(URI, "expert", model.of(URI, "expert"), undefined, undefined, "memory");
+  assert.deepEqual([shown.isClosed, shown.present, shown.goal], [true, undefined, "memory"]);
+  assert.equal(shownOf(URI, "expert", model.of(URI, "expert"), "other").isClosed, false);
+  assert.match(takingWords(false, false, true), /closed/);
+  assert.match(takingWords(true, false, false), /has changed since/);
+  assert.deepEqual([takingWords(false, true, false), takingWords(false, false, false)], ["This is what the file holds.", ""]);
+});
+
+test("where there was nothing to try, nothing is said to have been tried", () => {
+  assert.match(endWords({ ...RESULT, tried: 0 }, { ...OLD, is_best: true }, "none of the 2 rewrites applies"), /: there was nothing to try; none of the 2/);
 });
 
 test("what the page sends is checked, and what it kept", () => {
@@ -165,8 +225,9 @@ test("what the page sends is checked, and what it kept", () => {
   }
   assert.deepEqual(fromFaster({ type: "take", point: 2 }), { type: "take", point: 2 });
   assert.deepEqual(fromFaster({ type: "reveal", reason: 3, point: 1 }), { type: "reveal", reason: 3 });
+  assert.deepEqual(fromFaster({ type: "aim", goal: "front" }), { type: "aim", goal: "front" });
   assert.deepEqual(fromFaster({ type: "preview", point: 0 }), { type: "preview", point: 0 });
-  for (const value of [null, 1, {}, { type: "run" }, { type: "take" }, { type: "take", point: -1 }, { type: "take", point: 0.5 }, { type: "reveal" }, { type: "reveal", reason: -1 }, { type: "problem" }]) {
+  for (const value of [null, 1, {}, { type: "run" }, { type: "take" }, { type: "take", point: -1 }, { type: "take", point: 0.5 }, { type: "reveal" }, { type: "aim" }, { type: "aim", goal: "speed" }, { type: "reveal", reason: -1 }, { type: "problem" }]) {
     assert.equal(fromFaster(value), undefined, JSON.stringify(value));
   }
   assert.equal((fromFaster({ type: "problem", message: "x".repeat(20_000) }) as { message: string }).message.length, 10_000);

@@ -40,7 +40,8 @@ beforeEach(() => {
     client: () => ({
       sendRequest: (_type: unknown, order: (typeof ordered)[0]) => {
         ordered.push(order);
-        return Promise.resolve(answers[order.command]);
+        const answer = answers[order.command];
+        return Promise.resolve(typeof answer === "function" ? (answer as (order: unknown) => unknown)(order.arguments[0]) : answer);
       },
     }),
   } as unknown as Server;
@@ -94,11 +95,85 @@ test("the command orders a search with the settings, and the panel follows it", 
   assert.equal(ordered.at(-1)?.command, "stepsmith.server.optimize");
 });
 
+/** Nobody says which program is meant: the palette. */
+const palette = (name = "stepsmith.makeFaster"): Thenable<unknown> => {
+  world.activeTextEditor = { document: { uri: vscode.Uri.parse(URI), isUntitled: false }, selection: { active: { line: 7 } } };
+  return vscode.commands.executeCommand(name);
+};
+const CHOICES = [
+  { name: "first", line: 3, here: false, figures: "~15 cycles | 2.5x of the bound (off-chip bandwidth)" },
+  { name: "second", line: 7, here: true, problem: "second cannot be timed: the program has errors" },
+  { name: "third", line: 12, here: false },
+];
+
+test("with several programs the palette asks which, that at the cursor first, with cycles and ratio; a code lens never does", async () => {
+  answers["stepsmith.server.optimize"] = (order: Record<string, unknown>) =>
+    order.choose === true ? { id: 0, message: "", choices: CHOICES } : { id: 1, message: "", program: order.program };
+  world.picks = ["third"];
+  await palette();
+  assert.deepEqual(world.lists, [["second", "first", "third"]]);
+  assert.deepEqual(
+    world.items[0]?.map(({ description, detail }) => [description, detail]),
+    [
+      ["line 8, at the cursor", "cannot be made faster: second cannot be timed: the program has errors"],
+      ["line 4", "~15 cycles | 2.5x of the bound (off-chip bandwidth)"],
+      ["line 13", "not timed yet"],
+    ],
+  );
+  assert.deepEqual(ordered.map(({ arguments: [order] }) => [order.program, order.line, order.choose]), [[undefined, 7, true], ["third", 7, false]]);
+  assert.equal(Panel.current?.title, "Faster: third");
+  world.picks = ["none of them"]; // Escape
+  await palette();
+  assert.equal(ordered.length, 3);
+  await begin();
+  assert.deepEqual([ordered.at(-1)?.arguments[0].program, ordered.at(-1)?.arguments[0].choose, world.lists.length], ["expert", undefined, 2]);
+  await vscode.commands.executeCommand("stepsmith.makeFaster", vscode.Uri.parse(URI)); // the menu of a place means that place
+  assert.deepEqual([ordered.at(-1)?.arguments[0].line, ordered.at(-1)?.arguments[0].choose], [7, undefined]);
+});
+
+test("the goal can be picked for one search, is shown in the panel, and changed there for the next; a code lens takes the setting's", async () => {
+  Object.assign(world.settings, { "faster.goal": "front" });
+  world.picks = ["Least memory on chip"];
+  await palette("stepsmith.makeFasterFor");
+  assert.deepEqual(world.lists, [["The whole front", "Fewest cycles", "Least memory on chip"]]);
+  const goal = (): unknown => ordered.at(-1)?.arguments[0].goal;
+  assert.deepEqual([goal(), shown().goal], ["memory", "memory"]);
+  tell(DONE);
+  await say({ type: "aim", goal: "cycles" });
+  assert.equal(shown().goal, "cycles");
+  await say({ type: "again" });
+  assert.deepEqual([goal(), shown().goal], ["cycles", "cycles"]);
+  await begin();
+  assert.deepEqual([goal(), shown().goal], ["front", "front"]);
+  const before = ordered.length;
+  world.picks = ["nothing"];
+  await palette("stepsmith.makeFasterFor");
+  assert.equal(ordered.length, before);
+});
+
+test("what was never saved is saved first, or nothing is searched for", async () => {
+  world.untitled.add(URI);
+  await begin();
+  assert.deepEqual([ordered, world.messages], [[], ["Stepsmith: save this file to make its programs faster"]]);
+});
+
+test("a point of a closed file is taken, and the file is shown then", async () => {
+  await begin();
+  tell(DONE);
+  world.files.delete(URI); // closed: what is opened again has the text that it was made for
+  world.onDisk.set(URI, OLD);
+  await say({ type: "ready" });
+  assert.deepEqual([shown().present, shown().isClosed], [undefined, true]);
+  await say({ type: "take", point: 0 });
+  assert.deepEqual(ordered.at(-1), { command: "stepsmith.server.takeFaster", arguments: [{ uri: URI, before: OLD, text: "fast\nlines\n" }] });
+  assert.deepEqual(world.shown, [URI]);
+});
+
 test("the cursor says which program is meant, and settings that are none are said and left out", async () => {
   Object.assign(world.settings, { "faster.goal": "speed", "faster.capacity": "lots", "faster.seconds": "long" });
   world.activeTextEditor = { document: { uri: vscode.Uri.parse(URI) }, selection: { active: { line: 7 } } };
   await vscode.commands.executeCommand("stepsmith.makeFaster");
-  assert.deepEqual(ordered[0]?.arguments[0], { uri: URI, line: 7, goal: "cycles", compute: 65_536 });
+  assert.deepEqual(ordered[0]?.arguments[0], { uri: URI, line: 7, choose: true, goal: "cycles", compute: 65_536 });
   assert.equal(warned.length, 3);
 });
 

@@ -214,6 +214,13 @@ test("what a program is best at is told where it is better than all others", () 
   );
   assert.match(summary({ ...other, sizes: { m: 11, k: 7 } }), /^4 B off chip, streaming degree 1.00 at m=11, k=7$/);
   assert.equal(summary({ ...other, layout: "buffered" }), "4 B off chip, streaming degree 1.00, layout: buffered");
+  // A list cuts off what is long: what tells programs apart comes first, what all have in common last.
+  const laid = (layout: string, on_chip_bytes: number): Solution => ({ ...other, on_chip_bytes, form: "tiled", layout, sizes: { M: 64 } });
+  const few = laid("chain: tiles TM=8, TF=16; 2 x 8 lanes", 2_048);
+  const many = laid("chain: tiles TM=8, TF=16; 8 x 8 x 8 lanes", 8_192);
+  assert.equal(summary(few, [few, many]), "2.0 KiB on chip, layout: 2 x 8 lanes; as all: 4 B off chip, streaming degree 1.00, over tiles, chain, tiles TM=8, TF=16 at M=64");
+  assert.match(summary(many, [few, many]), /^8\.0 KiB on chip, layout: 8 x 8 x 8 lanes; as all: /);
+  assert.match(summary(few, [few, { ...few }]), /^as all: 2\.0 KiB on chip/);
 });
 
 test("notes, and that the function is not saved, are said in a message that stays", async () => {

@@ -29,6 +29,7 @@ from stepcore.jobdata.faster import (
     OptimizeOrder,
     OptimizeStop,
     OptimizingParams,
+    ProgramChoice,
     RewriteReason,
     Taken,
     TakeOrder,
@@ -89,6 +90,23 @@ class Optimizing:
         """Return the last news of the search for a program; None where there is none."""
         told = (each.told for each in self._running.values() if each.module is module)
         return next((each for each in told if each.program == program), None)
+
+    def choices(self, module: Module, analysis: Analysis, order: OptimizeOrder) -> tuple[ProgramChoice, ...]:
+        """Return the programs of which a user has to choose one; none where there is no choice.
+
+        What hinders all of them alike is told by :meth:`start`, and nobody is asked before.
+        """
+        found = programs(analysis)
+        if order.program is not None or len(found) < 2 or self._running:
+            return ()
+        figures = {lens.span: lens.title for lens in self._timing.lenses(module, analysis)}
+        here = _around_line(module, found, order.line)
+        rows = []
+        for info in found:
+            problem = self._hindrance(module, analysis, info, replace(order, program=info.name))
+            line = module.source.line_col(info.head.start)[0]
+            rows.append(ProgramChoice(info.name, line, info is here, figures.get(info.head, ""), problem))
+        return tuple(rows) if any(not row.problem for row in rows) else ()
 
     def start(self, module: Module, analysis: Analysis, order: OptimizeOrder) -> tuple[int, str, str]:
         """Begin a search; returns its number, or 0 and why there is none, and the program that is meant."""
@@ -258,12 +276,17 @@ def program_of(module: Module, analysis: Analysis, order: OptimizeOrder) -> Prog
     found = programs(analysis)
     if order.program is not None:
         return next((info for info in found if info.name == order.program), None)
-    if order.line is not None and 0 <= order.line < len(module.source.line_starts):
-        offset = module.source.line_starts[order.line]
-        around = [info for info in found if info.span.start <= offset <= info.span.end]
-        if around:
-            return around[-1]
-    return found[0] if len(found) == 1 else None
+    around = _around_line(module, found, order.line)
+    return found[0] if around is None and len(found) == 1 else around
+
+
+def _around_line(module: Module, found: list[ProgramInfo], line: int | None) -> ProgramInfo | None:
+    """Return the program around a line, which counts from 0; None where there is none."""
+    if line is None or not 0 <= line < len(module.source.line_starts):
+        return None
+    offset = module.source.line_starts[line]
+    around = [info for info in found if info.span.start <= offset <= info.span.end]
+    return around[-1] if around else None
 
 
 def lens_title(news: OptimizingParams | None) -> str:

@@ -16,22 +16,41 @@ class OptimizeOrder(OptimizeOptions, kw_only=True):
     """Argument of ``stepsmith.server.optimize``: a program of a document, by its name or by a ``line`` in it.
 
     ``apply`` has the server put the best program into the document, for clients that show no choice; ``asker`` is
-    what questions of this order to a model are marked with.
+    what questions of this order to a model are marked with. ``choose``: where no ``program`` is named and there are
+    several, nothing begins, and the answer lists them.
     """
 
     uri: str
     program: str | None = None
     line: int | None = None
     apply: bool = False
+    choose: bool = False
     asker: str = ""
 
 
+class ProgramChoice(Record):
+    """One of several programs: its ``line``, whether the order's line lies in it, and what the lens above it says.
+
+    ``problem`` says why it cannot be made faster; "" where nothing speaks against it.
+    """
+
+    name: str
+    line: int
+    here: bool
+    figures: str = ""
+    problem: str = ""
+
+
 class OptimizeStarted(Record):
-    """Answer to it: the order's number, or 0 and why there is none, and the program that is meant."""
+    """Answer to it: the order's number, or 0 and why there is none, and the program that is meant.
+
+    ``choices`` are the programs of the document, in its order, where the client has to say which one.
+    """
 
     id: int
     message: str
     program: str = ""
+    choices: tuple[ProgramChoice, ...] = ()
 
 
 class OptimizeStop(Record):

@@ -25,7 +25,7 @@ from stepagents.cli.programs.orders import (
     open_timers,
 )
 from stepagents.cli.programs.search import ProgramSearch
-from stepagents.cli.programs.view import show, show_problem
+from stepagents.cli.programs.view import nothing_text, show, show_problem
 from stepagents.cli.remembering import open_memory
 from stepagents.cli.session import ProposerChoice, interruptible
 from stepagents.executors.opening import ExecutorChoice
@@ -113,7 +113,7 @@ def optimize(
             if apply:
                 _apply(outcome, orders)
             if output_format is OptimizeFormat.TEXT:
-                show(outcome, with_diff=not apply)
+                show(outcome, orders.wish, with_diff=not apply)
             else:
                 show_problem(outcome)
     if output_format is OptimizeFormat.JSON:
@@ -121,7 +121,8 @@ def optimize(
     elif output_format is OptimizeFormat.HTML:
         from stepagents.optimize.page import optimize_page
 
-        sys.stdout.write(optimize_page(outcomes))
+        nothing = [nothing_text(outcome, orders.wish) for outcome in outcomes]
+        sys.stdout.write(optimize_page(outcomes, nothing))
     if orders.unusable:
         raise typer.Exit(EXIT_UNUSABLE)
     if stop.is_set():

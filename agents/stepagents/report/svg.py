@@ -44,15 +44,25 @@ def hint(text: str) -> str:
     return element("title", words(text))
 
 
-def drawing(identity: str, width: float, height: float, title: str, description: str, *content: str) -> str:
-    """Return a whole drawing that scales with its page and tells its content to screen readers."""
+def spot(text: str, *content: str) -> str:
+    """Return a part of a drawing with parts (:func:`drawing`) that the tab key reaches and screen readers tell."""
+    return element("g", hint(text), *content, class_="spot", tabindex="0", role="img", aria_label=text)
+
+
+def drawing(
+    identity: str, width: float, height: float, title: str, description: str, *content: str, has_parts: bool = False
+) -> str:
+    """Return a whole drawing that scales with its page and tells its content to screen readers.
+
+    ``has_parts``: some of it can be reached by itself, see :func:`spot`; an image is read as one.
+    """
     return element(
         "svg",
         element("title", words(title), id=f"{identity}-title"),
         element("desc", words(description), id=f"{identity}-desc"),
         *content,
         viewBox=f"0 0 {width:g} {height:g}",
-        role="img",
+        role="group" if has_parts else "img",
         aria_labelledby=f"{identity}-title {identity}-desc",
         xmlns="http://www.w3.org/2000/svg",
     )

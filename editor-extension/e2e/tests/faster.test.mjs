@@ -48,10 +48,13 @@ test("its points are verified: a plot with the bound, a list, and the steps to e
   const frame = await ended();
   assert.match(await words(), /^[\d,]+ cycles, 1\.\d+x of the bound, .* on chip: [\d.]+x faster than before; [\d,]+ candidates tried$/);
   assert.equal(await frame.locator("#plot .point").count(), await frame.locator("#points input").count());
-  assert.match(await frame.locator("#plot text.bound").textContent(), /^bound: 6,656 cycles \(off-chip bandwidth\)$/);
+  assert.match(await frame.locator("#plot text.bound").textContent(), /^bound(: 6,656 cycles)? \(off-chip bandwidth\)$/);
   assert.equal(await frame.locator("#plot circle.before").count(), 1);
   assert.ok((await frame.locator("#steps tbody tr").count()) >= 2);
   assert.match(await frame.locator("#steps tbody tr").first().innerText(), /\d+(\.\d+)?x/);
+  assert.equal(await frame.locator("#plot").evaluate((plot) => getComputedStyle(plot.querySelector("text")).fontSize), "12px");
+  const scale = await frame.locator("#plot").evaluate((plot) => plot.getScreenCTM().a);
+  assert.ok(Math.abs(scale - 1) < 0.05, `letters are drawn ${scale} times as large`);
   assert.match(await frame.locator("#plot").getAttribute("aria-label"), /^Cycles over bytes on chip\. [\d,]+ cycles/);
   await parts.workbench.page.mouse.move(400, 560);
   await parts.workbench.settled();

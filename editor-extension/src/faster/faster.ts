@@ -7,18 +7,29 @@ import { NO_PYTORCH } from "../codes";
 import { describe, registerAll } from "../errors";
 import { offerPython } from "../missing";
 import { openAt } from "../pages/host";
-import type { ExplainedRewrites, ExplainOrder, OptimizeOrder, OptimizeStarted, OptimizeStop, Taken, TakeOrder } from "../server";
+import type { ExplainedRewrites, ExplainOrder, OptimizeGoal, OptimizeOrder, OptimizeStarted, OptimizeStop, Taken, TakeOrder } from "../server";
+import { savedFirst } from "../files";
 import { choiceSetting, textSetting, valueOf } from "../settings";
 import { mayRunCode } from "../trust";
 import type { Asking } from "../writing/asking";
 import type { Proposals } from "../writing/proposals";
 import { adviceFor, Questions } from "./advice";
+import { pickGoal, pickProgram } from "./choice";
 import { FasterModel, pointsOf, presentIn } from "./model";
 import { GOALS, optionsFrom } from "./options";
 import { FasterPanel } from "./panel";
 import { pointWords } from "./words";
 
 const SHOWN_MS = 6_000;
+
+/** What is to be made faster: by its name, or by a line; with `choose` the user is asked where there are several. */
+interface Wanted {
+  readonly program?: string;
+  readonly line?: number;
+  readonly choose?: boolean;
+  /** What is looked for, where that is not what the settings say. */
+  readonly goal?: OptimizeGoal;
+}
 
 /** What of the server is needed here. */
 type Asked = Pick<Server, "ensureStarted" | "client" | "onClientChanged" | "onOptimizing">;
@@ -43,7 +54,9 @@ export class Faster implements vscode.Disposable {
       extension,
       this.model,
       {
-        search: (uri, program) => this.told(this.search(uri, program)),
+        search: (uri, program) => this.told(this.search(uri, { program, goal: this.goalOf(uri, program) })),
+        goalOf: (uri, program) => this.goalOf(uri, program),
+        aim: (uri, program, goal) => this.model.aim(uri.toString(), program, goal),
         stop: (uri, program, keep) => this.told(this.stop(uri, program, keep)),
         preview: (uri, program, point) => this.told(this.preview(uri, program, point)),
         take: (uri, program, point) => this.told(this.take(uri, program, point)),
@@ -77,6 +90,7 @@ export class Faster implements vscode.Disposable {
       registerAll(
         {
           "stepsmith.makeFaster": (target, program) => this.begin(target, program),
+          "stepsmith.makeFasterFor": (target) => this.beginFor(target),
           "stepsmith.stopMakingFaster": (target, program) => this.stopRunning(target, program),
         },
         log,
@@ -89,35 +103,56 @@ export class Faster implements vscode.Disposable {
     this.subscriptions.forEach((subscription) => void subscription.dispose());
   }
 
-  /** Make the program of a code lens faster, else the one at the cursor. */
+  /**
+   * Make the program of a code lens or light bulb faster, at once; from a menu the one at the cursor; from the palette the
+   * only one of the file, or the one that is chosen.
+   */
   private async begin(target: unknown, program: unknown): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     const uri = typeof target === "string" ? vscode.Uri.parse(target, true) : editor?.document.uri;
     if (uri === undefined) {
-      void vscode.window.showWarningMessage("Stepsmith: open a file and put the cursor into a program.");
+      void vscode.window.showWarningMessage("Stepsmith: open a file with a program to make it faster.");
     } else if (typeof program === "string") {
-      await this.search(uri, program);
+      await this.search(uri, { program });
     } else {
-      await this.search(uri, undefined, editor?.selection.active.line);
+      const line = editor?.selection.active.line;
+      await this.search(uri, { ...(line === undefined ? {} : { line }), choose: !(target instanceof vscode.Uri) });
+    }
+  }
+
+  /** The same for a goal that the user picks, which holds for this search and those that go on from its panel. */
+  private async beginFor(target: unknown): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    if (editor === undefined) {
+      void vscode.window.showWarningMessage("Stepsmith: open a file with a program to make it faster.");
+      return;
+    }
+    const goal = await pickGoal(this.settledGoal(editor.document.uri));
+    if (goal !== undefined) {
+      await this.search(editor.document.uri, { goal, line: editor.selection.active.line, choose: !(target instanceof vscode.Uri) });
     }
   }
 
   /** Order a search, and show the panel; what cannot be searched for says why. */
-  private async search(uri: vscode.Uri, program?: string, line?: number): Promise<void> {
+  private async search(target: vscode.Uri, wanted: Wanted): Promise<void> {
     if (!(await mayRunCode("optimize"))) {
       return;
     }
-    const advice = await adviceFor(uri, this.asking, (text) => this.log.warn(text));
-    if (advice === undefined) {
+    const opened = await vscode.workspace.openTextDocument(target); // the server knows open documents only
+    const uri = (await savedFirst(opened, "save this file to make its programs faster"))?.uri;
+    const advice = uri === undefined ? undefined : await adviceFor(uri, this.asking, (text) => this.log.warn(text));
+    if (uri === undefined || advice === undefined) {
       return;
     }
-    await vscode.workspace.openTextDocument(uri); // the server knows open documents only
     await this.server.ensureStarted();
+    const { program, line, choose, goal } = wanted;
     const order: OptimizeOrder = {
       uri: uri.toString(),
       ...(program === undefined ? {} : { program }),
       ...(line === undefined ? {} : { line }),
+      ...(choose === true ? { choose } : {}),
       ...this.options(uri),
+      ...(goal === undefined ? {} : { goal }),
       ...advice.options,
     };
     await this.questions.during(advice.model, (asker) => this.begun(uri, asker === "" ? order : { ...order, asker }));
@@ -126,20 +161,35 @@ export class Faster implements vscode.Disposable {
   /** Begin a search; returns its number, 0 where there is none, which is said, or where it has ended already. */
   private async begun(uri: vscode.Uri, order: OptimizeOrder): Promise<number> {
     const answer = await this.execute<OptimizeStarted>("stepsmith.server.optimize", order);
+    const choices = answer?.choices ?? [];
+    if (choices.length > 0) {
+      const program = await pickProgram(choices);
+      return program === undefined ? 0 : this.begun(uri, { ...order, choose: false, program });
+    }
     if (answer === undefined || answer.id === 0) {
       void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
       return 0;
     }
     const program = answer.program ?? order.program ?? "";
+    this.model.aim(uri.toString(), program, order.goal ?? this.settledGoal(uri));
     this.panel.show(uri, program);
     const known = this.model.of(uri.toString(), program)?.news;
     return known?.id === answer.id && known.state !== "running" ? 0 : answer.id;
   }
 
+  /** What a search for a program looks for: what its panel says, else the settings. */
+  private goalOf(uri: vscode.Uri, program: string): OptimizeGoal {
+    return this.model.goalOf(uri.toString(), program) ?? this.settledGoal(uri);
+  }
+
+  private settledGoal(uri: vscode.Uri): OptimizeGoal {
+    return valueOf(choiceSetting("faster.goal", GOALS, uri), (text) => this.log.warn(text));
+  }
+
   private options(uri: vscode.Uri): ReturnType<typeof optionsFrom>["options"] {
     const settings = vscode.workspace.getConfiguration("stepsmith.faster", uri);
     const warn = (text: string): void => this.log.warn(text);
-    const goal = valueOf(choiceSetting("faster.goal", GOALS, uri), warn);
+    const goal = this.settledGoal(uri);
     const capacity = valueOf(textSetting("faster.capacity", uri), warn);
     const [compute, seconds] = [settings.get<unknown>("compute", 65_536), settings.get<unknown>("seconds", 60)];
     const { options, problems } = optionsFrom({ goal, capacity, compute, seconds });
@@ -179,7 +229,8 @@ export class Faster implements vscode.Disposable {
     if (search === undefined || point === undefined) {
       return;
     }
-    const before = (await vscode.workspace.openTextDocument(uri)).getText();
+    const document = await vscode.workspace.openTextDocument(uri);
+    const before = document.getText();
     if (presentIn(search, before) === undefined) {
       void vscode.window.showWarningMessage("Stepsmith: the text has changed since; search again, or undo the change.");
       return;
@@ -188,6 +239,7 @@ export class Faster implements vscode.Disposable {
     const answer = await this.execute<Taken>("stepsmith.server.takeFaster", order);
     if (answer?.taken === true) {
       await this.proposals.close();
+      await show(document);
       this.sayWhile(uri, point.text, `Stepsmith: ${program} takes ${pointWords(point)}; undo takes it back`);
     } else {
       void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
@@ -248,6 +300,13 @@ export class Faster implements vscode.Disposable {
       this.log.error(`make it faster: ${describe(error)}`);
       void vscode.window.showErrorMessage(`Stepsmith: ${describe(error)}`);
     }
+  }
+}
+
+/** Show a document that no editor shows: a change that nobody sees is none that was asked for. */
+async function show(document: vscode.TextDocument): Promise<void> {
+  if (!vscode.window.visibleTextEditors.some((editor) => editor.document.uri.toString() === document.uri.toString())) {
+    await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.One, preserveFocus: true, preview: false });
   }
 }
 

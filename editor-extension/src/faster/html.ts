@@ -7,12 +7,13 @@ const BODY = `<div id="toolbar" role="toolbar" aria-label="Search">
 <span class="space"></span>
 ${button("stop", "End the search and keep the best so far (S)", "Stop, keep the best", " hidden")}
 ${button("cancel", "Give the search up, and keep nothing of it", "Cancel", " hidden")}
+<select id="goal" title="What the next search looks for" aria-label="What the next search looks for" hidden></select>
 ${button("again", "Search on from what is known (A)", "Search on", " hidden")}
 </div>
 <p id="words" role="status" aria-live="polite"></p>
 <main id="found" hidden>
 <section id="left" aria-label="Verified programs">
-<svg id="plot" role="img" preserveAspectRatio="xMidYMin meet"></svg>
+<svg id="plot" role="img"></svg>
 <div id="points" role="radiogroup" aria-label="Verified programs, the fastest first"></div>
 </section>
 <section id="right" aria-labelledby="heading">

@@ -1,5 +1,5 @@
 /** What is known of searches for faster programs, one for each program of a document. Knows nothing of the editor. */
-import type { ExplainedRewrites, FasterPoint, FasterResult, OptimizingParams } from "../server";
+import type { ExplainedRewrites, FasterPoint, FasterResult, OptimizeGoal, OptimizingParams } from "../server";
 import type { ShownFaster } from "./protocol";
 import { type KnownReasons, nothingWords, shownReasons } from "./reasons";
 import { endWords, progressWords, type ShownPoint } from "./words";
@@ -15,6 +15,7 @@ const keyOf = (uri: string, program: string): string => JSON.stringify([uri, pro
 export class FasterModel {
   private readonly searches = new Map<string, FasterSearch>();
   private readonly reasons = new Map<string, { readonly turn: number; readonly known: KnownReasons }>();
+  private readonly goals = new Map<string, OptimizeGoal>();
   private turn = 0;
   private readonly listeners = new Set<(uri: string, program: string) => void>();
 
@@ -65,6 +66,16 @@ export class FasterModel {
     }
   }
 
+  /** What the last search for a program looked for, or the next one of its panel will. */
+  goalOf(uri: string, program: string): OptimizeGoal | undefined {
+    return this.goals.get(keyOf(uri, program));
+  }
+
+  aim(uri: string, program: string, goal: OptimizeGoal): void {
+    this.goals.set(keyOf(uri, program), goal);
+    this.tell(uri, program);
+  }
+
   /** What is running; at most one search does. */
   running(): OptimizingParams | undefined {
     return [...this.searches.values()].find(({ news }) => news.state === "running")?.news;
@@ -73,6 +84,7 @@ export class FasterModel {
   dispose(): void {
     this.searches.clear();
     this.reasons.clear();
+    this.goals.clear();
     this.listeners.clear();
   }
 
@@ -105,16 +117,19 @@ export function shownOf(
   search: FasterSearch | undefined,
   text: string | undefined,
   known?: KnownReasons,
+  goal: OptimizeGoal = "cycles",
 ): ShownFaster {
-  const [chosen, reasons] = [{ uri, program }, shownReasons(known, text)];
+  const [chosen, reasons, isClosed] = [{ uri, program }, shownReasons(known, text), text === undefined];
+  const same = { chosen, reasons, isClosed, goal };
   if (search === undefined) {
-    return { chosen, state: "none", words: "not made faster in this window; what an earlier search found is used again", result: undefined, present: undefined, reasons };
+    const words = "not made faster in this window; what an earlier search found is used again";
+    return { ...same, state: "none", words, result: undefined, present: undefined };
   }
   const { news } = search;
   const result = news.result === undefined ? undefined : { ...news.result, points: pointsOf(news.result).map(withoutText) };
   const ended = news.result === undefined ? (news.message ?? "") : endWords(news.result, bestOf(news.result), nothingWords(known));
   const words = news.state === "running" ? progressWords(news) : ended;
-  return { chosen, state: news.state, words, result, present: presentIn(search, text), reasons };
+  return { ...same, state: news.state, words, result, present: presentIn(search, text) };
 }
 
 export const pointsOf = (result: FasterResult | undefined): readonly FasterPoint[] => result?.points ?? [];

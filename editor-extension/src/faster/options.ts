@@ -3,6 +3,13 @@ import type { OptimizeGoal, OptimizeOptions } from "../server";
 
 export const GOALS = ["cycles", "memory", "front"] as const satisfies readonly OptimizeGoal[];
 
+/** What they are called where a user picks one. */
+export const GOAL_WORDS: Readonly<Record<OptimizeGoal, { readonly label: string; readonly detail: string }>> = {
+  cycles: { label: "Fewest cycles", detail: "As many bytes on chip as the chip has" },
+  memory: { label: "Least memory on chip", detail: "Without more cycles than now" },
+  front: { label: "The whole front", detail: "Fewer cycles for more bytes on chip, and the other way round" },
+};
+
 const UNITS: Readonly<Record<string, number>> = {
   "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30,
 };

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 
 import { pageOptions, panelIcon, resourcesOf } from "../pages/host";
 import { type KeptProgram, keptProgram } from "../pages/messages";
+import type { OptimizeGoal } from "../server";
 import { fasterHtml } from "./html";
 import { type FasterModel, shownOf } from "./model";
 import { fromFaster, type FromFaster, type ShownFaster } from "./protocol";
@@ -12,6 +13,9 @@ const VIEW = "stepsmith.faster";
 /** What the page's buttons do, for the program that is shown. */
 export interface FasterActions {
   search(uri: vscode.Uri, program: string): Promise<void>;
+  /** What the next search looks for, and that it is another. */
+  goalOf(uri: vscode.Uri, program: string): OptimizeGoal;
+  aim(uri: vscode.Uri, program: string, goal: OptimizeGoal): void;
   stop(uri: vscode.Uri, program: string, keep: boolean): Promise<void>;
   preview(uri: vscode.Uri, program: string, point: number): Promise<void>;
   take(uri: vscode.Uri, program: string, point: number): Promise<void>;
@@ -98,11 +102,12 @@ export class FasterPanel implements vscode.Disposable, vscode.WebviewPanelSerial
 
   private shown(): ShownFaster {
     if (this.chosen === undefined) {
-      return { chosen: undefined, state: "none", words: "choose a program: Make it faster stands above it", result: undefined, present: undefined, reasons: undefined };
+      return { chosen: undefined, state: "none", words: "choose a program: Make it faster stands above it", result: undefined, present: undefined, isClosed: false, goal: "cycles", reasons: undefined };
     }
     const { uri, program } = this.chosen;
     const open = vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri);
-    return shownOf(uri, program, this.model.of(uri, program), open?.getText(), this.model.reasonsOf(uri, program));
+    const goal = this.actions.goalOf(vscode.Uri.parse(uri, true), program);
+    return shownOf(uri, program, this.model.of(uri, program), open?.getText(), this.model.reasonsOf(uri, program), goal);
   }
 
   private async receive(message: FromFaster): Promise<void> {
@@ -116,6 +121,9 @@ export class FasterPanel implements vscode.Disposable, vscode.WebviewPanelSerial
       switch (message.type) {
         case "again":
           return this.actions.search(uri, program);
+        case "aim":
+          this.actions.aim(uri, program, message.goal);
+          return;
         case "stop":
         case "cancel":
           return this.actions.stop(uri, program, message.type === "stop");

@@ -1,6 +1,7 @@
 /** The messages between the page of *Make it faster* and the extension. What the page sends is checked: pages are not trusted. */
 import { isRecord, type KeptProgram, pageProblem, type PageProblem, wholeNumber } from "../pages/messages";
-import type { FasterResult, OrderState } from "../server";
+import type { FasterResult, OptimizeGoal, OrderState } from "../server";
+import { GOALS } from "./options";
 import type { ShownReasons } from "./reasons";
 import type { ShownPoint } from "./words";
 
@@ -9,7 +10,8 @@ export type ShownResult = Omit<FasterResult, "points"> & { readonly points: read
 
 /**
  * What the page shows, of `chosen`. `present` is the point whose text the document has (-1: that of the program as it was);
- * without it the points are of another text, so they can be looked at and not taken. `words` say what goes on or came of it.
+ * without it the points are of another text, so they can be looked at and not taken, or the document is closed, and taking
+ * one opens it. `goal` is what the next search looks for. `words` say what goes on or came of it.
  */
 export interface ShownFaster {
   readonly chosen: KeptProgram | undefined;
@@ -17,6 +19,8 @@ export interface ShownFaster {
   readonly words: string;
   readonly result: ShownResult | undefined;
   readonly present: number | undefined;
+  readonly isClosed: boolean;
+  readonly goal: OptimizeGoal;
   /** Why rewrites do not apply; undefined where nobody asked. */
   readonly reasons: ShownReasons | undefined;
 }
@@ -25,6 +29,7 @@ export type FromFaster =
   | { readonly type: "ready" | "stop" | "cancel" | "again" | "explain" }
   | { readonly type: "preview" | "take"; readonly point: number }
   | { readonly type: "reveal"; readonly reason: number }
+  | { readonly type: "aim"; readonly goal: OptimizeGoal }
   | PageProblem;
 
 const PLAIN = ["ready", "stop", "cancel", "again", "explain"] as const;
@@ -46,6 +51,10 @@ export function fromFaster(value: unknown): FromFaster | undefined {
   if (value.type === "reveal") {
     const reason = wholeNumber(value.reason, 0);
     return reason === undefined ? undefined : { type: "reveal", reason };
+  }
+  if (value.type === "aim") {
+    const goal = GOALS.find((each) => each === value.goal);
+    return goal === undefined ? undefined : { type: "aim", goal };
   }
   return pageProblem(value);
 }

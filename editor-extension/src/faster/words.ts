@@ -38,13 +38,21 @@ export function progressWords(news: Pick<OptimizingParams, "text" | "cycles" | "
 
 /** What a model took, why it was asked no further, and what memory gave and got; nothing where none of it was there. */
 export function aroundWords({ spent, unasked, remembered, learned }: Pick<FasterResult, "spent" | "unasked" | "remembered" | "learned">): string {
-  const items = (number: number): string => (number === 1 ? "1 item" : `${count(number)} items`);
+  const lessons = (number: number): string => (number === 1 ? "1 lesson" : `${count(number)} lessons`);
   const memory = [
-    (remembered ?? 0) > 0 ? `${items(remembered ?? 0)} of memory guided the search` : "",
-    (learned ?? 0) > 0 ? `${items(learned ?? 0)} remembered for the next` : "",
+    (remembered ?? 0) > 0 ? `${lessons(remembered ?? 0)} of earlier searches guided this one` : "",
+    (learned ?? 0) > 0 ? `${lessons(learned ?? 0)} remembered for the next` : "",
   ].filter(Boolean);
   const stopped = (unasked ?? "") === "" ? "" : `asked no further: ${unasked ?? ""}`;
   return [spent ?? "", stopped, memory.join(", ")].filter(Boolean).join("; ");
+}
+
+/** Beside the buttons of a point: why it is not taken, or what taking it means. */
+export function takingWords(isOutdated: boolean, isIn: boolean, isClosed: boolean): string {
+  if (isClosed) {
+    return "The file is closed: taking a program opens it.";
+  }
+  return isOutdated ? "The text has changed since: search again, or undo the change." : isIn ? "This is what the file holds." : "";
 }
 
 /** What came of a search, in a sentence; `best` is what it was for, `why` what is to be said where nothing helped. */
@@ -57,7 +65,8 @@ export function endWords(result: Omit<FasterResult, "points">, best: ShownPoint 
   const gain = before === undefined ? "it stopped before" : before === best.cycles ? "as many as before" : `${times(before / best.cycles)} faster than before`;
   const early = EARLY[result.unfinished ?? ""];
   if (best.steps.length === 0) {
-    const tried = `no rewrite that was tried makes it better; ${count(result.tried ?? 0)} candidates tried${early}`;
+    const number = result.tried ?? 0;
+    const tried = number === 0 ? `there was nothing to try${early}` : `no rewrite that was tried makes it better; ${count(number)} candidates tried${early}`;
     return [`${pointWords(best)}: ${tried}`, why].filter(Boolean).join("; ");
   }
   return `${pointWords(best)}: ${gain}; ${count(result.tried ?? 0)} candidates tried${early}`;

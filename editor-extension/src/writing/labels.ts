@@ -14,20 +14,39 @@ export function label(solution: Solution): string {
   return [operators, cycles, ofBound(solution.ratio)].filter((part) => part !== "").join(", ");
 }
 
-/** What a program costs, in one line of a list, which cuts off what is longer: what tells programs apart comes first. */
-export function summary(solution: Solution): string {
-  const bytes = [
+/**
+ * What a program costs and how it is laid out, in one line of a list, which cuts off what is longer: what tells it apart from
+ * the other `solutions` comes first, what it has in common with all of them last.
+ */
+export function summary(solution: Solution, solutions: readonly Solution[] = []): string {
+  const others = solutions.filter((other) => other !== solution).map((other) => new Set([...costsOf(other), ...layoutOf(other)]));
+  const differs = (part: string): boolean => others.length === 0 || others.some((other) => !other.has(part));
+  const [costs, layout] = [costsOf(solution), layoutOf(solution)];
+  const own = [...costs.filter(differs), layoutText(layout.filter(differs))].filter((part) => part !== "");
+  const common = [...costs, ...layout].filter((part) => !differs(part));
+  const all = common.length === 0 ? "" : `${own.length === 0 ? "" : "; "}as all: ${common.join(", ")}`;
+  return `${own.join(", ")}${all}${bytesOf(solution).length === 0 ? "" : sizesText(solution)}`;
+}
+
+function bytesOf(solution: Solution): string[] {
+  const parts = [
     quantity(solution.on_chip_bytes, "on chip"),
     quantity(solution.off_chip_bytes, `off chip${times(solution.traffic_ratio)}`),
-  ].filter((part) => part !== "");
-  const parts = [
-    ...bytes,
-    solution.streaming_degree === null ? "" : `streaming degree ${solution.streaming_degree.toFixed(DIGITS)}`,
-    solution.form === "tiled" ? "over tiles" : "",
-    (solution.layout ?? "") === "" ? "" : `layout: ${solution.layout}`,
   ];
-  return `${parts.filter((part) => part !== "").join(", ")}${bytes.length === 0 ? "" : sizesText(solution)}`;
+  return parts.filter((part) => part !== "");
 }
+
+function costsOf(solution: Solution): string[] {
+  const degree = solution.streaming_degree === null ? [] : [`streaming degree ${solution.streaming_degree.toFixed(DIGITS)}`];
+  return [...bytesOf(solution), ...degree, ...(solution.form === "tiled" ? ["over tiles"] : [])];
+}
+
+/** `chain: tiles TM=8, TF=16; 2 x 8 lanes`: what a layout consists of, one after the other. */
+function layoutOf({ layout = "" }: Solution): string[] {
+  return layout.split(/[:;,] /).filter((part) => part !== "");
+}
+
+const layoutText = (parts: readonly string[]): string => (parts.length === 0 ? "" : `layout: ${parts.join(", ")}`);
 
 /** ` at m=11, k=7`: bytes mean nothing without the sizes that they are counted at. */
 function sizesText({ sizes }: Solution): string {

@@ -48,7 +48,7 @@ export async function pickSolution(
   const items = solutions.map((solution) => ({
     label: label(solution),
     description: strengths(solution, solutions),
-    detail: summary(solution),
+    detail: summary(solution, solutions),
     solution,
   }));
   return (await pick(title, placeholder, items, (item) => look(item.solution)))?.solution;

@@ -57,6 +57,8 @@ const fresh = () => ({
   /** The lists that were shown, by the labels of their items, and what each is answered with: the first if nothing is said. */
   lists: [] as string[][],
   picks: [] as string[],
+  /** All that their items say. */
+  items: [] as (readonly Item[])[],
   /** The addresses of what was shown in an editor. */
   shown: [] as string[],
   /** What was scrolled to: lines and characters of ranges. */
@@ -67,6 +69,9 @@ const fresh = () => ({
   /** Files by URI, with the edits that were applied to them; and what findings are shown. */
   files: new Map<string, string>(),
   refusesEdits: false,
+  /** Addresses of documents that were never saved; and what is on disk and not open. */
+  untitled: new Set<string>(),
+  onDisk: new Map<string, string>(),
   findings: new Map<string, unknown[]>(),
 });
 
@@ -122,7 +127,8 @@ export const workspace = {
       world.opened(uri);
     }
     const validateRange = (range: Range): Range => range;
-    return Promise.resolve({ uri, lineCount: 1, validateRange, getText: () => world.files.get(String(uri)) ?? "" });
+    const getText = (): string => world.files.get(String(uri)) ?? world.onDisk.get(String(uri)) ?? "";
+    return Promise.resolve({ uri, lineCount: 1, validateRange, getText, isUntitled: world.untitled.has(String(uri)) });
   },
   applyEdit: (edit: WorkspaceEdit) => {
     if (world.refusesEdits) {
@@ -242,6 +248,8 @@ export class CancellationTokenSource extends Progress {
 
 interface Item {
   readonly label: string;
+  readonly description?: string;
+  readonly detail?: string;
 }
 
 /** A list that answers itself as soon as it is shown: with the item of that label, with none for a label it has not. */
@@ -257,6 +265,7 @@ class QuickPick {
 
   show(): void {
     world.lists.push(this.items.map(({ label }) => label));
+    world.items.push(this.items);
     const answer = world.picks.shift() ?? this.items[0]?.label;
     const chosen = this.items.find(({ label }) => label === answer);
     this.activeItems = chosen === undefined ? this.items.slice(0, 1) : [chosen];

@@ -32,7 +32,8 @@ KIND: Final = "refactor.rewrite.stepsmith"
 async def optimize(parts: Parts, *arguments: Any) -> dict[str, Any]:
     """Run ``stepsmith.server.optimize`` with a :class:`stepcore.jobdata.editor.OptimizeOrder`.
 
-    Returns ``id``, 0 where ``message`` says why nothing was started; ``stepsmith/optimizing`` tells the rest.
+    Returns ``id``, 0 where ``message`` says why nothing was started, or ``choices`` which programs there are;
+    ``stepsmith/optimizing`` tells the rest.
     """
     order = order_of(OptimizeOrder, arguments)
     if isinstance(order, str):
@@ -41,6 +42,9 @@ async def optimize(parts: Parts, *arguments: Any) -> dict[str, Any]:
     if module is None:
         return written(OptimizeStarted(0, CLOSED))
     analysis = await parts.analyses.of(module)
+    choices = parts.optimizing.choices(module, analysis, order) if order.choose else ()
+    if choices:
+        return written(OptimizeStarted(0, "", choices=choices))
     started = OptimizeStarted(*parts.optimizing.start(module, analysis, order))
     if started.message and order.apply:  # such a client drops answers of commands
         parts.editor.warn(started.message)

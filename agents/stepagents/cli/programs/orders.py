@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import join
 from threading import Event
 from typing import Annotated, Final
 
@@ -21,6 +22,7 @@ from stepcore.chips.keys import HardwareError
 from stepcore.cli.targets import FileTarget, find_targets, no_program, read_target
 from stepcore.cli.terminal import complain
 from stepcore.cli.time import unusable_chip
+from stepcore.cycles.bounds import COMPUTE
 from stepcore.records import Record
 from stepcore.reports.text import clean
 from stepcore.rewrites import RewriteSubject
@@ -54,6 +56,12 @@ class TargetWish(Record):
     capacity: int | None
     compute: int
     goal: Goal
+
+    def explaining(self, path: str, program: str) -> str:
+        """Return the call that tells where each rewrite applies in a program, and why not elsewhere."""
+        chip = [] if self.hw is None else ["--hw", self.hw]
+        compute = [] if self.compute == COMPUTE else ["--compute", str(self.compute)]
+        return join(["stepsmith", "optimize", "--explain", *chip, *compute, f"{path}::{program}"])
 
 
 class ProgramOrder(Record):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import unified_diff
 
+from stepagents.cli.programs.orders import TargetWish
 from stepagents.optimize.candidates import FasterText
 from stepagents.optimize.outcome import Optimized, brought
 from stepcore.cli.terminal import complain, waiting
@@ -21,13 +22,16 @@ def watching(name: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: update(f"optimizing {name}: {one_line(text)}")
 
 
-def show(outcome: Optimized, *, with_diff: bool) -> None:
-    """Print what came of one program: before and after, the front, the steps, and the difference of the texts."""
+def show(outcome: Optimized, wish: TargetWish, *, with_diff: bool) -> None:
+    """Print what came of one program: before and after, the front, the steps, and the difference of the texts.
+
+    Where nothing helped, it says which call tells why.
+    """
     name = f"{one_line(outcome.path)}::{one_line(outcome.program)}"
     if outcome.best is None:
         show_problem(outcome)
         return
-    print("\n".join(map(one_line, _summary(name, outcome, outcome.best))))
+    print("\n".join(map(one_line, _summary(name, outcome, outcome.best, wish))))
     _refused(outcome)
     if with_diff and outcome.is_faster:
         print()
@@ -42,7 +46,7 @@ def show_problem(outcome: Optimized) -> None:
     _refused(outcome)
 
 
-def _summary(name: str, outcome: Optimized, best: FasterText) -> list[str]:
+def _summary(name: str, outcome: Optimized, best: FasterText, wish: TargetWish) -> list[str]:
     figures, old = best.figures, outcome.old
     before = "stopped" if old is None else f"{old.cycles:,}"
     times = (
@@ -51,7 +55,7 @@ def _summary(name: str, outcome: Optimized, best: FasterText) -> list[str]:
     ratio = "" if outcome.ratio is None else f", {times_text(outcome.ratio)} of the bound ({outcome.bound_by})"
     lines = [f"{name} on {outcome.hw}, cycles: {before} -> {figures.cycles:,}{times}{ratio}"]
     if not best.steps:
-        lines.append("  no rewrite that was tried makes it better" if outcome.tried else "  nothing was tried")
+        lines.append(f"  {nothing_text(outcome, wish)}")
     for number, step in enumerate(best.steps, start=1):
         lines.append(f"  {number}. {step.sentence}: {brought(step)}")
     lines.append(f"  {'cycles':>12}  {'on chip':>12}  {'off chip':>12}  verified: all")
@@ -64,6 +68,13 @@ def _summary(name: str, outcome: Optimized, best: FasterText) -> list[str]:
     ended = f", {reason}; the same call goes on" if reason else ""
     lines.append(f"  {outcome.tried:,} candidates in {outcome.seconds:.1f} s{ended}")
     return lines
+
+
+def nothing_text(outcome: Optimized, wish: TargetWish) -> str:
+    """Return what is said of a program that nothing made better, with the call that tells why."""
+    said = "no rewrite that was tried makes it better" if outcome.tried else "nothing was tried"
+    which = "the others do" if outcome.tried else "each rewrite does"
+    return f"{said}: `{wish.explaining(outcome.path, outcome.program)}` tells why {which} not apply"
 
 
 def _refused(outcome: Optimized) -> None:

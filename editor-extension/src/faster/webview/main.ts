@@ -2,20 +2,24 @@
 /// <reference lib="dom.iterable" />
 /** The page of *Make it faster*: the front as a plot and as a list, the steps to the point that is chosen. */
 import { act, byId, isAlone, onClick } from "../../pages/dom";
-import { HEIGHT, type Plot, plotOf, WIDTH } from "../plot";
+import { GOAL_WORDS, GOALS } from "../options";
+import { type Plot, plotOf, type Size } from "../plot";
 import type { KeptProgram } from "../../pages/messages";
 import type { FromFaster, ShownFaster, ShownResult } from "../protocol";
+import { mark, surroundings } from "./drawing";
 import { ReasonsFold } from "./reasons";
-import { aroundWords, bytes, count, pointWords, type ShownPoint } from "../words";
+import { aroundWords, bytes, count, pointWords, takingWords, type ShownPoint } from "../words";
 
 declare function acquireVsCodeApi(): { postMessage(message: FromFaster): void; setState(state: KeptProgram): void };
 
-const SVG = "http://www.w3.org/2000/svg";
+/** Of the plot, in pixels: it is as wide as its column, and letters keep their size. */
+const [NARROWEST, SHAPE, LOWEST] = [240, 0.64, 220];
 
 class FasterPage {
   private readonly host = acquireVsCodeApi();
   private readonly plot = byId("plot", SVGSVGElement);
   private readonly points = byId("points", HTMLElement);
+  private readonly goal = byId("goal", HTMLSelectElement);
   private readonly reasons = new ReasonsFold((message) => this.host.postMessage(message));
   private shown: ShownFaster | undefined;
   private chosen = 0;
@@ -23,7 +27,14 @@ class FasterPage {
   private drawn = "";
 
   constructor() {
-    this.plot.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+    this.goal.replaceChildren(...GOALS.map((goal) => new Option(GOAL_WORDS[goal].label, goal)));
+    this.goal.addEventListener("change", () => {
+      const goal = GOALS.find((each) => each === this.goal.value);
+      if (goal !== undefined) {
+        this.host.postMessage({ type: "aim", goal });
+      }
+    });
+    new ResizeObserver(() => this.redraw()).observe(byId("left", HTMLElement));
     for (const type of ["stop", "cancel", "again"] as const) {
       onClick(type, () => this.host.postMessage({ type }));
     }
@@ -47,7 +58,10 @@ class FasterPage {
     byId("stop", HTMLElement).hidden = byId("cancel", HTMLElement).hidden = !isRunning;
     const again = byId("again", HTMLElement);
     again.hidden = isRunning || chosen === undefined;
-    again.textContent = state === "none" ? "Make it faster" : shown.present === undefined || result === undefined ? "Search again" : "Search on";
+    this.goal.disabled = isRunning;
+    this.goal.hidden = chosen === undefined;
+    this.goal.value = shown.goal;
+    again.textContent = state === "none" ? "Make it faster" : (shown.present === undefined && !shown.isClosed) || result === undefined ? "Search again" : "Search on";
     document.body.classList.toggle("running", isRunning);
     const points = result?.points ?? [];
     byId("found", HTMLElement).hidden = points.length === 0;
@@ -80,7 +94,7 @@ class FasterPage {
       words.textContent = pointWords(point);
       label.append(input, words);
       if (point.is_best) {
-        label.append(mark("best"));
+        label.append(badge("best"));
       }
       return label;
     });
@@ -100,7 +114,7 @@ class FasterPage {
     const rows = proposals.map(({ what, outcome, kept }) => {
       const row = tableRow(["", what, outcome]);
       if (kept === true) {
-        row.cells[0]?.append(mark("accepted"));
+        row.cells[0]?.append(badge("accepted"));
       }
       return row;
     });
@@ -127,7 +141,8 @@ class FasterPage {
   /** The steps to a point, and what can be done with it. */
   private tell(point: ShownPoint, number: number): void {
     const present = this.shown?.present;
-    const isOutdated = present === undefined;
+    const isClosed = this.shown?.isClosed === true;
+    const isOutdated = present === undefined && !isClosed;
     byId("heading", HTMLElement).textContent = `${point.steps.length === 0 ? "As it was" : "Steps"}: ${pointWords(point)}, ${bytes(point.off_chip)} off chip`;
     const rows = point.steps.map((step, index) =>
       tableRow([String(index + 1), step.what, step.brought, count(step.cycles)]),
@@ -139,34 +154,45 @@ class FasterPage {
     byId("take", HTMLButtonElement).disabled = isOutdated || isIn;
     byId("preview", HTMLButtonElement).disabled = isIn;
     byId("outdated", HTMLElement).hidden = !isOutdated;
-    setText("taken", isOutdated ? "The text has changed since: search again, or undo the change." : isIn ? "This is what the file holds." : "");
+    setText("taken", takingWords(isOutdated, isIn, isClosed));
     document.body.classList.toggle("stale", isOutdated);
   }
 
+  private redraw(): void {
+    if (this.shown?.result !== undefined && this.shown.result.points.length > 0) {
+      this.draw(this.shown.result);
+    }
+  }
+
   private draw(result: ShownResult): void {
-    const before = result.before ?? undefined;
-    const plot = plotOf(result.points, before, result.bound ?? undefined);
-    const said = result.points.map(pointWords).join("; ");
+    const width = Math.max(Math.floor(byId("left", HTMLElement).clientWidth), NARROWEST);
+    const size: Size = { width, height: Math.max(Math.round(width * SHAPE), LOWEST) };
+    const { bound = null, bound_by = "" } = result;
+    const plot = plotOf({ points: result.points, before: result.before ?? undefined, bound: bound ?? undefined, bound_by }, size);
+    const said = [...result.points.map(pointWords), plot.boundLabel?.text ?? ""].filter(Boolean).join("; ");
+    this.plot.setAttribute("viewBox", `0 0 ${size.width} ${size.height}`);
     this.plot.setAttribute("aria-label", `Cycles over bytes on chip. ${said}. The same points are in the list below.`);
-    this.plot.replaceChildren(...axes(plot), ...bound(plot, result), ...olds(plot), ...this.marks(plot, result));
+    this.plot.replaceChildren(...surroundings(plot, size), ...this.marks(plot, result));
   }
 
   private marks(plot: Plot, result: ShownResult): SVGElement[] {
-    return plot.points.map(({ x, y }, number) => {
+    return plot.points.map((place, number) => {
       const point = result.points[number];
-      const kind = `point${point?.is_best === true ? " best" : ""}${number === this.chosen ? " chosen" : ""}`;
-      const circle = draw("circle", { cx: x, cy: y, r: number === this.chosen ? 8 : 6, class: kind }, "", point === undefined ? "" : pointWords(point));
-      circle.addEventListener("click", () => {
+      const [isBest, isChosen] = [point?.is_best === true, number === this.chosen];
+      const kind = `point${isBest ? " best" : ""}${isChosen ? " chosen" : ""}`;
+      const drawn = mark(place, plot.radius + (isChosen ? 2 : 0), kind, isBest, point === undefined ? "" : pointWords(point));
+      drawn.addEventListener("click", () => {
         this.choose(number);
         this.points.querySelectorAll("input")[number]?.focus();
       });
-      return circle;
+      return drawn;
     });
   }
 
   private key(event: KeyboardEvent): void {
-    if (!isAlone(event)) {
-      return;
+    const { target } = event;
+    if (!isAlone(event) || target instanceof HTMLSelectElement) {
+      return; // its letters choose what is looked for
     }
     const press = (id: string) => () => {
       const button = byId(id, HTMLButtonElement);
@@ -174,58 +200,9 @@ class FasterPage {
         button.click();
       }
     };
-    const onButton = event.target instanceof HTMLButtonElement;
-    act(event, { s: press("stop"), a: press("again"), t: press("take"), ...(onButton ? {} : { Enter: press("preview") }) });
+    const hasOwn = target instanceof HTMLElement && target.closest("button, summary") !== null; // Enter presses or folds it
+    act(event, { s: press("stop"), a: press("again"), t: press("take"), ...(hasOwn ? {} : { Enter: press("preview") }) });
   }
-}
-
-function draw(name: string, attributes: Readonly<Record<string, string | number>>, text = "", hint = ""): SVGElement {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) {
-    element.setAttribute(key, String(value));
-  }
-  element.textContent = text;
-  if (hint !== "") {
-    const title = document.createElementNS(SVG, "title");
-    title.textContent = hint;
-    element.append(title);
-  }
-  return element;
-}
-
-function axes({ across, up, frame }: Plot): SVGElement[] {
-  const { left, right, top, bottom } = frame;
-  const line = (x1: number, y1: number, x2: number, y2: number): SVGElement => draw("line", { x1, y1, x2, y2, class: "grid" });
-  return [
-    ...across.map(({ at }) => line(at, top, at, bottom)),
-    ...up.map(({ at }) => line(left, at, right, at)),
-    ...across.map(({ at, label }) => draw("text", { x: at, y: bottom + 18, "text-anchor": "middle" }, label)),
-    ...up.map(({ at, label }) => draw("text", { x: left - 8, y: at + 4, "text-anchor": "end" }, label)),
-    draw("text", { x: (left + right) / 2, y: HEIGHT - 8, "text-anchor": "middle", class: "name" }, "bytes on chip"),
-    draw("text", { x: -(top + bottom) / 2, y: 14, transform: "rotate(-90)", "text-anchor": "middle", class: "name" }, "cycles"),
-  ];
-}
-
-function bound({ bound: y, frame }: Plot, result: ShownResult): SVGElement[] {
-  if (y === undefined) {
-    return [];
-  }
-  const words = `bound: ${count(result.bound ?? 0)} cycles (${result.bound_by ?? ""})`;
-  return [
-    draw("line", { x1: frame.left, y1: y, x2: frame.right, y2: y, class: "bound" }),
-    draw("text", { x: frame.right, y: y + 15, "text-anchor": "end", class: "bound" }, words),
-  ];
-}
-
-function olds({ before }: Plot): SVGElement[] {
-  if (before === undefined) {
-    return [];
-  }
-  const onRight = before.x > WIDTH / 2;
-  return [
-    draw("circle", { cx: before.x, cy: before.y, r: 6, class: "before" }, "", "as it was"),
-    draw("text", { x: before.x + (onRight ? -12 : 12), y: before.y + 4, "text-anchor": onRight ? "end" : "start" }, "as it was"),
-  ];
 }
 
 function tableRow(texts: readonly string[]): HTMLTableRowElement {
@@ -236,7 +213,7 @@ function tableRow(texts: readonly string[]): HTMLTableRowElement {
   return row;
 }
 
-function mark(text: string): HTMLElement {
+function badge(text: string): HTMLElement {
   const element = document.createElement("span");
   element.className = "mark";
   element.textContent = text;
