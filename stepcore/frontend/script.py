@@ -316,10 +316,15 @@ def _takes_arguments(node: ast.FunctionDef) -> bool:
 
 def _uncalled(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     """Yield the functions of a script that nothing in it names, and that are not decorated."""
-    named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name not in named and not node.decorator_list:
-            yield node
+    plain = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.decorator_list]
+    left = {node.name for node in plain}
+    for statement in reversed(tree.body):  # a script calls its functions at its end: few statements are looked at
+        if not left:
+            return
+        left -= {
+            node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+    yield from (node for node in plain if node.name in left)
 
 
 def _apart(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
