@@ -18,6 +18,7 @@ from stepcore.conversion.to_python import task_to_python
 from stepcore.conversion.to_task import python_to_task
 from stepcore.findings.diagnostics import Severity
 from stepcore.frontend.python import read_module
+from stepcore.frontend.sharing import Sharing
 from stepcore.frontend.sharing.facts import Key
 from stepcore.frontend.sharing.groups import Groups
 from stepcore.frontend.yaml.tasks import read_task
@@ -57,6 +58,14 @@ CASES = {
     "a copy": "l = [[1]]\nk = l + []\nk[0].append(3)\nc = len(l[0])",
     "appended": "l = [[1]]\nk = []\nk.append(l)\nk[0][0].append(3)\nc = len(l[0])",
     "inserted": "l = [1]\nk = [0]\nk.insert(0, l)\nq = k[0]\nq.append(3)\nc = len(l)",
+    "an item of a dictionary": "d = {1: 2}\nk = d\nd[1] = 7\nc = k[1]",
+    "an item of a dictionary of two names": "k = d = {1: 2}\nd[1] = 7\nc = k[1]",
+    "an item of a dictionary in a list": "d = {1: 2}\nl = [d]\nd[1] = 7\nc = l[0][1]",
+    "an item of a dictionary in a dictionary": "d = {1: 2}\nk = {1: d}\nd[1] = 7\nc = k[1][1]",
+    "an item of a dictionary that a helper gives": "d = {1: 2}\ndef g():\n    return d\nk = g()\nd[1] = 7\nc = k[1]",
+    "an item of a dictionary by another name": "d = {1: 2}\nk = d\nk[1] = 7\nc = d[1]",
+    "an item of a dictionary that loops see": "d = {1: 2}\nl = [q for q in [d]]\nd[1] = 7\nc = l[0][1]",
+    "an item of a spread dictionary": "l = [1]\nd = {1: l}\nk = dict(d)\nd[1] = 7\nk[1].append(3)\nc = l[-1]",
     "+=": "l = [1]\nk = [0]\nk += [l]\nk[1].append(3)\nc = len(l)",
     "a tensor that was appended": "t = torch.zeros(3)\nk = []\nk.append(t)\nk[0][0] += 3\nc = t[0]",
     "an item of a view": "t = torch.zeros(3)\nu = t[1:]\nu[0], z = 3, 4\nc = t[1]",
@@ -142,6 +151,19 @@ def errors(text: str) -> list[str]:
 def test_a_change_that_the_language_has_not_is_refused_where_a_function_reads_the_value(statement: str) -> None:
     assert errors(with_statement("pass")) == []
     assert {*errors(with_statement(statement))} & {"STEP302", "STEP303", "STEP304", "STEP310"}
+
+
+def test_sizes_that_a_script_fills_in_need_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[int] = []
+    take = Sharing.__init__
+    monkeypatch.setattr(Sharing, "__init__", lambda self, *given: (built.append(1), take(self, *given))[1])
+    script = Path(__file__).parent / "published" / "etoe_mixture_of_depths.py"
+    text = script.read_text(encoding="utf-8")
+    assert "ctx[E] = E_value" in text
+    read_module(text, "a.py")
+    assert built == []
+    read_module(text.replace("ctx[E] = E_value", "input_data[E] = E_value"), "a.py")  # functions read input_data
+    assert built
 
 
 @pytest.mark.parametrize("statement", OWN)
@@ -256,5 +278,44 @@ def test_drawn_modules_have_the_values_that_python_gives(tmp_path: Path) -> None
             compare(text, tmp_path)
         except (FnRuntimeError, TypeError, AttributeError, IndexError, RecursionError):
             continue  # Python raises as well, or the interpreter does: nothing is taken for something else
+        same += 1
+    assert same > 60
+
+
+def dictionaries(seed: int) -> str:
+    """Draw a module that gives dictionaries many names and does nothing with them but store items."""
+    draw = random.Random(seed)
+    names, helpers, lines = ["d", "e"], list[str](), ["d = {1: 2}", "e = {1: 5, 2: 3}"]
+    for step in range(draw.randint(3, 8)):
+        a, b, new = draw.choice(names), draw.choice(names), f"v{step}"
+        values = (
+            a, f"[{a}, {b}][1]", f"{{1: {a}}}[1]", f"({a} or {b})", f"{a} if M_value == 6 else {b}", f"(lambda: {a})()",
+            f"dict({a})", f"{{1: 2, 3: 4}} if M_value == 5 else {a}", f"max({a}, {b}, key=len)",
+        )  # fmt: skip
+        match draw.randint(0, 5):
+            case 0 | 1:
+                lines.append(f"{new} = {draw.choice(values)}")
+                names.append(new)
+            case 2:
+                lines += [f"def {new}():", f"    return {draw.choice(values)}"]
+                helpers.append(new)
+            case 3 if helpers:
+                lines.append(f"{new} = {draw.choice(helpers)}()")
+                names.append(new)
+            case _:
+                lines.append(f"{a}[{step + 10}] = {draw.choice([b, '7'])}")
+    return "\n".join([*lines, f"c = len({draw.choice(names)})"])
+
+
+def test_drawn_dictionaries_have_the_items_that_python_gives(tmp_path: Path) -> None:
+    same = 0
+    for seed in range(120):
+        text = dictionaries(seed)
+        if any(item.severity is Severity.ERROR for item in check_text(task(text), "a.step.yaml").diagnostics):
+            continue
+        try:
+            compare(text, tmp_path)
+        except (FnRuntimeError, TypeError):
+            continue
         same += 1
     assert same > 60

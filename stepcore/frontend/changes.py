@@ -33,7 +33,7 @@ class Changes:
         """Take all statements of a file, in order, each with how it is written."""
         self._statements = [statement for statement, _ in statements]
         self._texts = {id(statement): text for statement, text in statements}
-        self._may_change = any(self._is_signed(statement) for statement in self._statements)
+        self._signed = [statement for statement in self._statements if self._is_signed(statement)]
 
     @cached_property
     def _sharing(self) -> Sharing:
@@ -43,7 +43,7 @@ class Changes:
 
     def changed(self, statement: ast.stmt) -> frozenset[str]:
         """Return the names whose values a statement may change, besides those that it binds."""
-        if not self._may_change or _is_main(statement):
+        if not self._signed or _is_main(statement):
             return frozenset()
         return self._sharing.changed_by(statement)
 
@@ -76,12 +76,28 @@ class Changes:
 
         Most files need no more than that, which costs little beside groups of names.
         """
-        if not self._may_change:
+        if not self._signed:
             return True
         if any("global" in text for text in self._texts.values()):
             return False
-        binding = [each for each in self._statements if names & self.bound(each)]
-        return all(self._binds_fixed(each, names) for each in binding)
+        if all(self._fills_apart(statement, names) for statement in self._signed):
+            return True
+        return all(self._binds_fixed(each, names) for each in self._binding(names))
+
+    def _fills_apart(self, statement: ast.stmt, names: set[str]) -> bool:
+        """Return whether a statement is ``ctx[E] = E_value``, for a dictionary shown here that none of ``names`` is.
+
+        What ``names`` stand for does not hold that dictionary: who binds them would name it, and ``names`` are all that
+        is named there.
+        """
+        match statement:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Name() | ast.Constant())],
+                            value=ast.Name() | ast.Constant()):  # fmt: skip
+                return name not in names and all(map(_is_new_or_item, self._binding({name})))
+        return False
+
+    def _binding(self, names: set[str]) -> list[ast.stmt]:
+        return [each for each in self._statements if names & self.bound(each)]
 
     def _binds_fixed(self, statement: ast.stmt, names: set[str]) -> bool:
         match statement:
@@ -164,6 +180,16 @@ def _read_by_functions(statement: ast.stmt) -> set[str]:
             names = (part for each in body for part in ast.walk(each) if isinstance(part, ast.Name))
             found |= {part.id for part in names if isinstance(part.ctx, ast.Load)} - own
     return found
+
+
+def _is_new_or_item(statement: ast.stmt) -> bool:
+    """Return whether a statement binds a name to a dictionary of its own, or an item of it."""
+    match statement:
+        case ast.Assign(targets=[ast.Name()], value=ast.Dict(keys=keys)):
+            return None not in keys
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name())]):
+            return True
+    return False
 
 
 def _is_main(statement: ast.stmt) -> bool:
