@@ -59,6 +59,8 @@ CASES = [
     ("split-fold", "state[0] + input[0].T", "state[0] / 2 + input[0].T", "gram does not just join"),
     ("online-fold", "torch.exp(", "torch.tanh(", "do not follow exp(x - top)"),
     ("tile-sizes", "return (x * 2.0)", "return (x * (ROWS / 2.0))", "no size of its tiles"),
+    ("untile", "torch.softmax(input[0], -1)", "torch.softmax(input[0], 0)", "may mix the rows of a tile"),
+    ("untile of keep-on-chip", "", "", "no number but a size"),
     ("lane-counts", "Reassemble(onehot=True)", 'Reassemble(onehot=True, order="arrival")', "chunks meet in a lane"),
     ("share-region", "step.Reassemble()", 'step.Reassemble(order="arrival")', "takes what comes first"),
     ("dynamic-tiles", "torch.relu(input[0] @ input[1])", "torch.softmax(input[0] @ input[1], 0)", "may mix the rows"),

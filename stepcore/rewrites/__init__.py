@@ -35,13 +35,13 @@ from stepcore.rewrites.subject import (
     subject_of,
 )
 from stepcore.rewrites.tile_sizes import TileSizes
+from stepcore.rewrites.untiled import Untile
 from stepcore.rewrites.whole_rows import WholeRows
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
-    WholeRows(), TileSizes(), KeepOnChip(), LoadAgain(), Interchange(), MoveMap(), FuseMaps(), SplitMap(), JoinFolds(),
-    OnlineFold(),
-    SplitFold(), Bandwidths(), DynamicTiles(), PaddedTiles(), ShareRegion(), Lanes(), LaneCounts(), InputFifos(),
-    Depths(),
+    WholeRows(), TileSizes(), Untile(), KeepOnChip(), LoadAgain(), Interchange(), MoveMap(), FuseMaps(), SplitMap(),
+    JoinFolds(), OnlineFold(), SplitFold(), Bandwidths(), DynamicTiles(), PaddedTiles(), ShareRegion(), Lanes(),
+    LaneCounts(), InputFifos(), Depths(),
 )  # fmt: skip
 
 __all__ = [

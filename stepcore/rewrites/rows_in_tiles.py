@@ -89,7 +89,7 @@ def _function_fault(
     elements = [subject.graph.streams[stream].type.element for stream in node.inputs]
     if function is None or any(isinstance(each, STuple) for each in elements):
         return f"what {name} computes of each row cannot be read off the file"
-    flat = [_is_flat(element) for element in elements]
+    flat = [is_flat(element) for element in elements]
     wanted = tuple(has_rows)
     if functions.get(name, wanted) != wanted:
         return f"{name} is given rows in different places"
@@ -99,7 +99,7 @@ def _function_fault(
     return None
 
 
-def _is_flat(element: Element) -> bool:
+def is_flat(element: Element) -> bool:
     """Whether an element is spread over rows where it stands beside them."""
     match element:
         case Tile(shape=(rows, _)):

@@ -117,6 +117,22 @@ def functions_of(tree: ast.Module | None) -> dict[str, ast.FunctionDef]:
     return {} if tree is None else {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
+def name_lines(subject: RewriteSubject) -> dict[str, int]:
+    """Return where the lines of statements end that bind names at the level of a Python file, once; none in a task."""
+    code, tree = subject.code, subject.tree
+    if code is None or tree is None or subject.result.task is not None:
+        return {}
+    found: dict[str, list[int]] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign):
+            end = subject.text.find("\n", code.span_to_outer(inner_span(code, statement)).end) + 1
+            names = (part for target in statement.targets for part in ast.walk(target))
+            for part in names:
+                if isinstance(part, ast.Name) and end:
+                    found.setdefault(part.id, []).append(end)
+    return {name: ends[0] for name, ends in found.items() if len(ends) == 1}
+
+
 def function_keyword(function: ast.FunctionDef, name: str) -> ast.expr | None:
     """Return what the declaration of an element function gives for a keyword; None where it is not one call alone."""
     match function.decorator_list:
