@@ -106,7 +106,7 @@ def test_sizes_that_are_symbols_and_columns_of_tiles_are_counted() -> None:
     joined = "rows = step.Promote(b=0).apply(step.Retile(axis=1).apply(rows))"
     for before, after in (
         ("tile=[64, D], shape=[1, m], stride=[0, 1]", "tile=[64, 32], shape=[D // 32, m], stride=[1, D // 32]"),
-        ("    return step.Map(", f"    {joined}\n    return step.Map("),
+        ("    made = step.Map(", f"    {joined}\n    made = step.Map("),
         ("K: 32}", 'K: 32}, data={"x": "torch.randn", "w": "torch.randn"}'),
     ):
         assert before in text
