@@ -207,6 +207,28 @@ def test_where_there_is_no_choice_none_is_asked_for(client: Client, folder: Path
     client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
+def test_marks_line_ends_tabs_and_names_of_a_text_stay(client: Client, folder: Path) -> None:
+    """A byte order mark, CRLF, tabs, letters of two units, a name of other letters: the edit leaves all else alone."""
+    text = "\ufeff" + EXPERT.replace("    ", "\t").replace('"""An', '"""\U0001f600 An').replace("expert", "専門家")
+    text = text.replace("\n", "\r\n")
+    uri = opened(client, folder, "専門家.py", "")
+    client.change(uri, 2, {"text": text})
+    number = optimize(client, uri, program="専門家", goal="front")
+    client.notification("stepsmith/optimizing", lambda told: told["id"] == number and told.get("cycles") is not None)
+    command(client, "stopOptimizing", id=number)
+    told = end(client, number)
+    assert told["before"] == text
+    client.answers["workspace/applyEdit"] = {"applied": True}
+    faster = [point["text"] for point in told["result"]["points"] if point["steps"]]
+    assert faster
+    for made in faster:
+        assert made.startswith('\ufeff"""\U0001f600 An')
+        assert made.count("\n") == made.count("\r\n")
+        assert "\f" not in made
+        assert command(client, "takeFaster", uri=uri, before=text, text=made)["taken"]
+        assert edited(text, applied(client)) == made
+
+
 @pytest.mark.parametrize(
     ("name", "text", "options", "why"),
     [
@@ -310,6 +332,38 @@ def test_the_light_bulb_offers_it_on_a_program_and_nowhere_else(client: Client, 
     ]
     assert offered(0) == []
     assert offered(next(number for number, line in enumerate(lines) if "def overused" in line)) == []
+
+
+def test_above_a_program_it_stands_only_where_a_click_begins_it(client: Client, folder: Path) -> None:
+    """Cells of notebooks and programs that have errors by now have cycles, and nothing that only tells why not."""
+    book = (folder / "book.ipynb").as_uri()
+    cells = [f"{book}#{name}" for name in "ab"]
+    items = [
+        {"uri": uri, "languageId": "python", "version": 1, "text": text}
+        for uri, text in zip(cells, (HEAD, GOOD), strict=True)
+    ]  # fmt: skip
+    notebook = {
+        "uri": book, "notebookType": "jupyter-notebook", "version": 1,
+        "cells": [{"kind": 2, "document": uri} for uri in cells],
+    }  # fmt: skip
+    client.notify("notebookDocument/didOpen", {"notebookDocument": notebook, "cellTextDocuments": items})
+    uri = opened(client, folder, "erring.py", HEAD + GOOD)
+    for each in (cells[1], uri):
+        client.notification("stepsmith/timing", lambda told, each=each: told["uri"] == each and is_timed(told))
+    titles = [each["title"] for each in lenses(client, cells[1])]
+    assert len(titles) == 1
+    assert " cycles | " in titles[0]
+    assert command(client, "optimize", uri=cells[1], program="good")["message"] == (
+        "programs are made faster in Python and task files: put the cell's program into one"
+    )
+    assert "Make it faster" in [each["title"] for each in lenses(client, uri)]
+    client.change(uri, 2, {"text": (HEAD + GOOD).replace(".apply(E0)", ".apply(E7)")})
+    assert client.findings(uri, 2)
+    assert "Make it faster" not in [each["title"] for each in lenses(client, uri)]
+
+
+def is_timed(told: dict[str, Any]) -> bool:
+    return [row["state"] for row in told["programs"]] == ["timed"]
 
 
 def test_where_nothing_is_timed_the_light_bulb_loads_nothing_that_times(tmp_path: Path) -> None:

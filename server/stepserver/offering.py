@@ -32,7 +32,9 @@ def hindrance_in(
     """
     if not workspace.is_trusted:
         return "this workspace is not trusted: nothing is run in it"
-    if module.is_notebook or not module.is_file:
+    if module.is_notebook:
+        return "programs are made faster in Python and task files: put the cell's program into one"
+    if not module.is_file:
         return "programs are made faster in files that are on the disk: save it first"
     if projects.task(module) is not None:
         return "this file answers a task: put the answer into the task's own file, and make that faster"

@@ -166,6 +166,13 @@ def unmarked(text: str) -> str:
     return "\f" + text[1:] if text.startswith("\ufeff") else text
 
 
+def marked_as(before: str, text: str) -> str:
+    """Return ``text``, which was made of ``before`` without its byte order mark (:func:`unmarked`), with it again."""
+    if not before.startswith("\ufeff") or text.startswith("\ufeff"):
+        return text
+    return "\ufeff" + text.removeprefix("\f")
+
+
 def parse_blocks(source: SourceFile) -> Iterator[Block]:
     """Split a file into top-level blocks and parse each; a broken block leaves the others alone."""
     for start, text in split_blocks(source.text):

@@ -27,6 +27,7 @@ from stepagents.optimize.run import Watch, optimized
 from stepagents.optimize.worker import OPTIMIZE_WORKER
 from stepcore.chips.reader import read_hardware
 from stepcore.cycles.bounds import COMPUTE
+from stepcore.frontend.syntax import marked_as
 from stepcore.jobdata.optimizing import FasterPoint, FasterResult, FasterStep, OptimizeProgress, OptimizeRequest
 from stepcore.jobs import Context, JobCancelled, Limits, Pool
 from stepcore.rewrites import RewriteSubject, subject_of
@@ -88,7 +89,7 @@ class _Ordered:
                 raise JobCancelled
             learned = memory.keep(record.learn(outcome.learned))
             remarks = [*told.remarks, *filter(None, [record.problem])]
-        found = _result(outcome, remarks)
+        found = _result(outcome, remarks, request.text)
         return replace(
             found, proposals=tuple(outcome.proposals), spent=told.spent, unasked=told.unasked, remembered=len(items),
             learned=learned,
@@ -125,10 +126,10 @@ def _ratio(cycles: int, bound: int | None) -> float | None:
     return cycles / bound if bound else None
 
 
-def _result(outcome: Optimized, remarks: list[str]) -> FasterResult:
+def _result(outcome: Optimized, remarks: list[str], before: str) -> FasterResult:
     return FasterResult(
         outcome.hw,
-        tuple(_point(each, outcome) for each in outcome.front),
+        tuple(_point(each, outcome, before) for each in outcome.front),
         outcome.old,
         outcome.bound,
         outcome.bound_by,
@@ -139,10 +140,9 @@ def _result(outcome: Optimized, remarks: list[str]) -> FasterResult:
     )
 
 
-def _point(found: FasterText, outcome: Optimized) -> FasterPoint:
+def _point(found: FasterText, outcome: Optimized, before: str) -> FasterPoint:
     figures = found.figures
     steps = tuple(FasterStep(step.sentence, brought(step), step.after.cycles) for step in found.steps)
     ratio = _ratio(figures.cycles, outcome.bound)
-    return FasterPoint(
-        found.text, figures.cycles, figures.on_chip, figures.off_chip, ratio, found is outcome.best, steps
-    )
+    text = marked_as(before, found.text)
+    return FasterPoint(text, figures.cycles, figures.on_chip, figures.off_chip, ratio, found is outcome.best, steps)

@@ -81,13 +81,20 @@ def lenses(parts: Parts, at: RequestPlace) -> Iterator[types.CodeLens]:
     known = [info for info in features.programs(at.analysis) if parts.timing.has_cycles(at.module, info.name)]
     if not known:
         return
-    from stepserver.optimizing import lens_title  # here, because nothing is offered before the first cycles
+    from stepserver.offering import hindrance_in  # here, because nothing is offered before the first cycles
+    from stepserver.optimizing import lens_title
 
     for info in known:
         located = at.convert.locate(Span(info.head.start, info.head.start))
         if located is None or located[0].uri != at.uri:
             continue
         news = parts.optimizing.news(at.module, info.name) if parts.has("optimizing") else None
+        if (
+            news is None
+            and at.module.is_file
+            and hindrance_in(parts.workspace, parts.projects, at.module, at.analysis, info)
+        ):
+            continue  # a click would only tell why; what was never saved the editor saves first
         name = "stepsmith.makeFaster" if news is None else "stepsmith.stopMakingFaster"
         yield types.CodeLens(located[1], types.Command(lens_title(news), name, arguments=[at.uri, info.name]))
 
