@@ -143,6 +143,19 @@ def test_a_wrong_program_is_not_optimized(tmp_path: Path) -> None:
     assert "not right as it is" in output
 
 
+@pytest.mark.parametrize("mistake", [("x / x.sum", "2 * x / x.sum"), ("apply((row, total))", "apply((row, totals))")])
+def test_a_mistake_in_another_program_of_the_file_hinders_nobody(tmp_path: Path, mistake: tuple[str, str]) -> None:
+    """Whether it has errors or computes something else: the program that is meant is right, and made faster."""
+    other = STOPS[STOPS.index("def reference") :].replace(*mistake)
+    other = other.replace("def reference", "def others").replace("reference=reference", "reference=others")
+    path = tmp_path / "stops.py"
+    path.write_text(STOPS + "\n\n" + other.replace("def shares", "def wrong"))
+    row = rows(f"{path}::shares")[0]
+    assert row["verified"]
+    assert row["steps"]
+    assert invoked(f"{path}::wrong").exit_code == 1
+
+
 def test_what_does_not_verify_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "sums.py"
     path.write_text((EXAMPLES / "rms_norm.py").read_text())

@@ -1,6 +1,7 @@
 """Verification of what a search found, by the judge of `stepsmith verify`: on data of several seeds and at other sizes.
 
 All programs of the file are verified, because they may share what was rewritten; none of them may take more cycles.
+Those that were wrong before say nothing of a rewrite, and hinder none.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class TextVerdict(Record):
 
 @dataclass
 class Judges:
-    """Verifies texts of one file. ``others`` are cycles of its other programs as they are, which must not grow."""
+    """Verifies texts of one file. ``others`` are cycles of its other programs as they are, which must not grow.
+
+    ``wrong`` names those of them that do not verify as they are.
+    """
 
     subject: RewriteSubject
     chip: Hardware
@@ -44,6 +48,7 @@ class Judges:
     pool: Pool | None = None  # of its owner, who closes it; else one is started
     others: Mapping[str, int] = field(init=False)
     bigger: Mapping[str, int] = field(init=False, default_factory=dict)
+    wrong: frozenset[str] = field(init=False, default=frozenset())
 
     def __post_init__(self) -> None:
         self.others = self._cycles(self.subject.text)
@@ -61,8 +66,9 @@ class Judges:
         bigger = self._twice()
         jobs = self._verify(self.subject.text, [(SEEDS[0], {})])
         larger = self._verify(self.subject.text, [(SEEDS[0], bigger)]) if bigger else []
-        found = _verdict(jobs)
-        if larger and found.accepted and _verdict(larger).accepted:
+        self.wrong = _wrong(jobs) - {self.subject.name}
+        found = _verdict(jobs, self.wrong)
+        if larger and found.accepted and _verdict(larger, self.wrong).accepted:
             self.bigger = bigger
         _end(larger)
         return found
@@ -75,7 +81,7 @@ class Judges:
         jobs = [[] if slower else self._verify(text, runs) for slower, text in begun]
         try:
             for (slower, _text), asked in zip(begun, jobs, strict=True):
-                yield TextVerdict(False, slower) if slower else _verdict(asked)
+                yield TextVerdict(False, slower) if slower else _verdict(asked, self.wrong)
         finally:
             for asked in jobs:
                 _end(asked)
@@ -115,10 +121,21 @@ class Judges:
         return found
 
 
-def _verdict(jobs: Sequence[_Verification]) -> TextVerdict:
-    """Wait until one of the verifications of a text says that it is wrong, or all say that it is right."""
+def _wrong(jobs: Sequence[_Verification]) -> frozenset[str]:
+    """Return the names of the programs that a verification rejects; none where it has no result."""
     try:
-        wrong = next((reason for job in jobs if (reason := _outcome(job)) is not None), None)
+        return frozenset(row.task for job in jobs for row in job.result() if not row.accepted)
+    except JobError:
+        return frozenset()  # which the verdict tells
+
+
+def _verdict(jobs: Sequence[_Verification], known: frozenset[str]) -> TextVerdict:
+    """Wait until one of the verifications of a text says that it is wrong, or all say that it is right.
+
+    ``known`` are programs that were wrong before.
+    """
+    try:
+        wrong = next((reason for job in jobs if (reason := _outcome(job, known)) is not None), None)
     finally:
         _end(jobs)
     return TextVerdict(wrong is None, wrong or "")
@@ -129,10 +146,10 @@ def _end(jobs: Sequence[_Verification]) -> None:
         job.cancel()
 
 
-def _outcome(job: _Verification) -> str | None:
+def _outcome(job: _Verification, known: frozenset[str]) -> str | None:
     """Return why what a job verified is wrong; None where it is right."""
     try:
-        rows = job.result()
+        rows = [row for row in job.result() if row.task not in known]
     except JobError as error:
         return f"{error.code} {error.message}"
     wrong = next((row for row in rows if not row.accepted), None)
