@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -349,7 +350,7 @@ def test_above_a_program_it_stands_only_where_a_click_begins_it(client: Client, 
     client.notify("notebookDocument/didOpen", {"notebookDocument": notebook, "cellTextDocuments": items})
     uri = opened(client, folder, "erring.py", HEAD + GOOD)
     for each in (cells[1], uri):
-        client.notification("stepsmith/timing", lambda told, each=each: told["uri"] == each and is_timed(told))
+        client.notification("stepsmith/timing", partial(is_timed, each))
     titles = [each["title"] for each in lenses(client, cells[1])]
     assert len(titles) == 1
     assert " cycles | " in titles[0]
@@ -362,8 +363,8 @@ def test_above_a_program_it_stands_only_where_a_click_begins_it(client: Client, 
     assert "Make it faster" not in [each["title"] for each in lenses(client, uri)]
 
 
-def is_timed(told: dict[str, Any]) -> bool:
-    return [row["state"] for row in told["programs"]] == ["timed"]
+def is_timed(uri: str, told: dict[str, Any]) -> bool:
+    return told["uri"] == uri and [row["state"] for row in told["programs"]] == ["timed"]
 
 
 def test_where_nothing_is_timed_the_light_bulb_loads_nothing_that_times(tmp_path: Path) -> None:

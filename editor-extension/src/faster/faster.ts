@@ -219,7 +219,7 @@ export class Faster implements vscode.Disposable {
     if (search !== undefined && point !== undefined) {
       const label = pointWords(point);
       const isKnown = presentIn(search, openText(uri.toString())) !== undefined;
-      await this.proposals.showDifference(uri, point.text, label, vscode.ViewColumn.One, isKnown ? undefined : search.before);
+      await this.proposals.showDifference(uri, point.text, label, this.panel.columnBeside, isKnown ? undefined : search.before);
     }
   }
 
@@ -239,7 +239,7 @@ export class Faster implements vscode.Disposable {
     const answer = await this.execute<Taken>("stepsmith.server.takeFaster", order);
     if (answer?.taken === true) {
       await this.proposals.close();
-      await show(document);
+      await show(document, this.panel.columnBeside);
       this.sayWhile(uri, point.text, `Stepsmith: ${program} takes ${pointWords(point)}; undo takes it back`);
     } else {
       void vscode.window.showWarningMessage(`Stepsmith: ${answer?.message ?? "the language server does not run"}`);
@@ -304,9 +304,9 @@ export class Faster implements vscode.Disposable {
 }
 
 /** Show a document that no editor shows: a change that nobody sees is none that was asked for. */
-async function show(document: vscode.TextDocument): Promise<void> {
+async function show(document: vscode.TextDocument, viewColumn: vscode.ViewColumn): Promise<void> {
   if (!vscode.window.visibleTextEditors.some((editor) => editor.document.uri.toString() === document.uri.toString())) {
-    await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.One, preserveFocus: true, preview: false });
+    await vscode.window.showTextDocument(document, { viewColumn, preserveFocus: true, preview: false });
   }
 }
 

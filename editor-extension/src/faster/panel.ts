@@ -55,6 +55,11 @@ export class FasterPanel implements vscode.Disposable, vscode.WebviewPanelSerial
     this.panel.reveal(undefined, true);
   }
 
+  /** Where files are shown, so that the panel stays in view: it is the first column once its file was closed. */
+  get columnBeside(): vscode.ViewColumn {
+    return this.panel?.viewColumn === vscode.ViewColumn.One ? vscode.ViewColumn.Two : vscode.ViewColumn.One;
+  }
+
   /** The window was reloaded: say for which program it was; what was found is found again at once. */
   async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: unknown): Promise<void> {
     this.panel?.dispose();
