@@ -106,6 +106,21 @@ def shared_by_gate(x, wr, w, v, g):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F],
     return torch.einsum("te,edf,td->tf", route, w, x) + torch.sigmoid(x @ g) * (x @ v)
 
 
+# stepsmith: x[T, D], wr[D, 4], gate[4, D, F], down[4, F, D], sg[D, H], sd[H, D], g[1, D], v[D, D]
+def gated_twice(x, wr, gate, down, sg, sd, g, v):
+    weight, index = torch.topk(torch.softmax(x @ wr, -1), 2, dim=-1)
+    route = torch.zeros(x.shape[0], 4).scatter(1, index, weight)
+    h = torch.relu(torch.einsum("td,edf->etf", x, gate))
+    routed = torch.einsum("te,etd->td", route, torch.einsum("etf,efd->etd", h, down))
+    shared = nnf.silu(x @ sg) @ sd
+    return x + routed + torch.sigmoid(nnf.linear(x, g)) * (0.5 * shared + x @ v) / (1 + weight.sum(-1, keepdim=True))
+
+
+def by_columns(x, wr, w, v, g):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F], v[D, F], g[D, F]
+    route = torch.zeros(x.shape[0], 4).scatter(1, torch.topk(x @ wr, 2)[1], 1.0)
+    return torch.einsum("te,edf,td->tf", route, w, x) + torch.sigmoid(x @ g).cumsum(-1) * (x @ v)
+
+
 def masked_softmax(x, wr, w):  # stepsmith: x[T, D], wr[D, 4], w[4, D, F]
     scores = x @ wr
     chosen = torch.zeros_like(scores).scatter(1, torch.topk(scores, 2, dim=-1)[1], 1.0)
@@ -262,6 +277,7 @@ SPELLINGS = (
     "masked_by_flags",
     "masked_scatter",
 )
+GATED = ("shared_by_gate", "gated_twice")  # shared experts of which each row takes a share that is computed of it
 
 
 @pytest.fixture
@@ -287,7 +303,7 @@ def planned(path: Path, name: str, sizes: dict[str, int]) -> tuple[TracedFunctio
 
 @pytest.mark.parametrize(
     ("name", "rows"),
-    [*((name, 0) for name in SPELLINGS), ("first", 4), ("looped", 4), ("Experts", 3), ("shared_hidden", 4)],
+    [*((name, 0) for name in (*SPELLINGS, *GATED)), ("first", 4), ("looped", 4), ("Experts", 3), ("shared_hidden", 4)],
 )
 def test_each_spelling_is_right(source: Path, name: str, rows: int) -> None:
     target, function = traced(source, name, SIZES)
@@ -330,7 +346,7 @@ def written_as(source: Path, name: str, point: MixturePoint, sizes: tuple[str, .
     ("name", "reason"),
     [
         ("half", "a k that follows a size has the number of another size here; write it as a number"),
-        ("shared_by_gate", "it is no product with a matrix of an expert"),
+        ("by_columns", "cumsum has no form over rows of an expert yet"),
         ("missing", "its experts are not the 4 that rows choose among, each once"),
         ("unsummed", "it is not added up over the experts of a row"),
         ("shuffled", "the tensors of its experts lie in another order"),
@@ -427,13 +443,13 @@ def test_rows_of_experts_are_those_of_the_trace() -> None:
 
 
 def test_it_works_for_a_user(source: Path) -> None:
-    found = job(source, "looped", emit="tiled", dims={"T": 16, "D": 8, "F": 16})
+    found = job(source, "contracted", emit="tiled", dims={"T": 4, "D": 64, "F": 64, "E": 16})
     (program, *_) = found["programs"]
-    assert "step.Partition(N=3" in program["text"] and "step.Reassemble()" in program["text"]
+    assert "step.Partition(N=16" in program["text"] and "step.Reassemble()" in program["text"]
     assert any("cycles of the best tiles" in note for note in found["notes"])
-    # a loop over experts has as many folds as a network of layers
-    (program, *_) = job(source, "looped", emit="auto", dims={"T": 16, "D": 8, "F": 16})["programs"]
-    assert "step.Partition(N=3" in program["text"]
+    # a loop over experts has as many folds as a network of layers; of few, small ones every row may be computed
+    programs = job(source, "looped", emit="auto", dims={"T": 16, "D": 8, "F": 16})["programs"]
+    assert any("step.Partition(N=3" in each["text"] for each in programs)
     told = job(source, "shuffled", emit="tiled", dims={"T": 16, "D": 8, "F": 16})
     assert told["solved"] and told["programs"][0]["layout"].startswith("arrays")
 
@@ -453,7 +469,7 @@ def test_the_closed_form_of_memory_is_what_the_exact_engine_counts(source: Path,
         assert program.estimated_bytes == timed.on_chip
 
 
-@pytest.mark.parametrize("name", ["shared_by_gate", "masked_little"])
+@pytest.mark.parametrize("name", ["by_columns", "masked_little"])
 def test_what_is_not_routed_is_computed_for_all_experts_and_told(source: Path, name: str) -> None:
     found = job(source, name, emit="tiled", dims={"T": 8, "D": 12, "F": 8})
     assert found["solved"] and found["programs"][0]["layout"].startswith("arrays")

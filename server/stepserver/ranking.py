@@ -21,13 +21,21 @@ _SECONDS: Final = 20.0  # for all programs of an order; without an answer by the
 async def ranked(
     timing: TimingStatus, module: Module, request: ProposeRequest | FunctionRequest, solutions: Sequence[Solution]
 ) -> tuple[Solution, ...]:
-    """Return verified programs with their cycles, the fastest first; of equally fast ones the order stays."""
+    """Return verified programs with their cycles, the fastest first; of equally fast ones the order stays.
+
+    What a search timed on data comes by those cycles: without data nobody knows where rows go.
+    """
     try:
         async with asyncio.timeout(_SECONDS):
             found = [await _timed(timing, module, request, solution) for solution in solutions]
     except TimeoutError:
         return tuple(solutions)
-    return tuple(sorted(found, key=lambda each: (each.cycles is None, each.cycles or 0)))
+    counted = [
+        each.cycles if solution.cycles is None else solution.cycles
+        for each, solution in zip(found, solutions, strict=True)
+    ]
+    order = sorted(range(len(found)), key=lambda place: (counted[place] is None, counted[place] or 0))
+    return tuple(found[place] for place in order)
 
 
 async def _timed(

@@ -220,7 +220,11 @@ def _rank(row: FunctionRow, options: FunctionOptions) -> None:
     name = f"{found.name}{SUFFIXES[options.emit]}"
     near = _destination(row.path, options).absolute()
     wishes = TimingWishes()
-    pairs = ranked(found.programs, lambda program: timed_text(program.text or "", name, near / name, wishes=wishes))
+    pairs = ranked(
+        found.programs,
+        lambda program: timed_text(program.text or "", name, near / name, wishes=wishes),
+        lambda program: program.cycles,
+    )
     row.found = replace(found, programs=tuple(program for program, _timing in pairs))
     row.timings = [timing for _program, timing in pairs]
 

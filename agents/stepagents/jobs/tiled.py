@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from stepagents.proposers.programs import solution
+from stepagents.schedules.choices import fastest
 from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.deliver import Delivered, delivered
 from stepagents.schedules.programs import Tiled
-from stepagents.schedules.ragged.search import ragged_schedules
-from stepagents.schedules.routed.mixture import multiplies_by_choice
-from stepagents.schedules.routed.search import routed_schedules
-from stepagents.schedules.search import ScheduleOptions, TiledLowering, schedules
+from stepagents.schedules.search import ScheduleOptions, TiledLowering
 from stepagents.torchfn.refusals import NO_LOWERING
 from stepagents.torchfn.target import Target
 from stepagents.torchfn.ties import tied_choice
@@ -66,39 +64,16 @@ def tiled_result(order: TiledOrder) -> FunctionResult:
     options = ScheduleOptions(order.chip, order.chip.onchip.capacity or CAPACITY, _TRIES, _SMALLER)
     tell = partial(order.tell, "schedule")
     try:
-        found = ragged_schedules(traced, options, tell) or _routed(traced, options, tell)
+        found = fastest(traced, options, tell)
     except (ArithmeticError, AssertionError, LookupError, RuntimeError, ValueError) as error:
         found = TiledLowering(reason=f"a defect of Stepsmith: {type(error).__name__}: {error}")
     faults: list[str] = []
-    for program, file in _files(order, found.tried, traced, found.programs):
+    for program, file in _files(order, found.tried, traced, [*found.programs, *found.others]):
         if isinstance(file, Delivered):
             return _solved(order, found, traced, program, file, assumed)
         faults.append(file)
     why = tied_choice(traced, order.seed) if faults else ""
     return _unsolved(order, found, traced, [*faults[: _TRIES - 1], why] if why else faults)
-
-
-def _routed(traced: TracedFunction, options: ScheduleOptions, tell: Callable[[int], None]) -> TiledLowering:
-    """Return a mixture of experts as a routed program where it can be one, else every other schedule, and why."""
-    routed = routed_schedules(traced, options, tell)
-    if routed is not None and routed.programs and not routed.has_always:
-        return routed
-    found = schedules(traced, options, tell)
-    if routed is None or not found.programs:
-        return routed or found
-    if routed.programs:
-        return _faster(routed, found)
-    is_told = multiplies_by_choice(traced)  # else there are no experts
-    return replace(found, reason=routed.reason, line=routed.line) if is_told else found
-
-
-def _faster(routed: TiledLowering, found: TiledLowering) -> TiledLowering:
-    """Return the programs that route, or those that compute every row for every expert, whichever take fewer cycles."""
-    cycles, others = (each.programs[0].cycles or 0 for each in (routed, found))
-    if cycles <= others:
-        return routed
-    programs = [*found.programs, *routed.programs]
-    return replace(found, programs=programs, reason=f"that takes {others:,} cycles, routed on drawn rows {cycles:,}")
 
 
 def _files(
@@ -158,13 +133,13 @@ def _solved(
     assumed: Sequence[str],
 ) -> FunctionResult:
     best = _written(program, file, program.schedule)
-    others, faults = _smaller(order, found, traced)
-    notes = [*_notes(program, file, assumed), *_far(program, traced, order.chip)]
-    if found.reason:  # why it is not routed, though it is a mixture of experts
-        place = "" if found.line is None else f"line {found.line}: "
-        notes.append(f"every row is computed for every expert: {place}{found.reason}")
-    if others:
-        notes.append(f"{len(others)} more with fewer bytes on chip and more cycles")
+    ways, faults = _beside(order, found, traced, [each for each in found.others if each is not program])
+    smaller, more = _beside(order, found, traced, found.smaller)
+    others = sorted([*ways, *smaller], key=lambda each: each.cycles or 0)
+    faults += more
+    notes = [*_notes(program, file, assumed), *_far(program, traced, order.chip), *filter(None, [found.choice])]
+    if smaller:
+        notes.append(f"{len(smaller)} more with fewer bytes on chip and more cycles")
     return replace(
         _result(order, found, traced),
         solved=True,
@@ -174,11 +149,13 @@ def _solved(
     )
 
 
-def _smaller(order: TiledOrder, found: TiledLowering, traced: TracedFunction) -> tuple[list[Solution], list[str]]:
-    """Return the verified programs beside the best one, and a note for each that is not right."""
+def _beside(
+    order: TiledOrder, found: TiledLowering, traced: TracedFunction, wanted: Sequence[Tiled]
+) -> tuple[list[Solution], list[str]]:
+    """Return those programs beside the best one that are verified, and a note for each that is not right."""
     programs: list[Solution] = []
     faults: list[str] = []
-    for program, file in _files(order, found.tried, traced, found.smaller):
+    for program, file in _files(order, found.tried, traced, wanted):
         if isinstance(file, Delivered):
             programs.append(_written(program, file, "; ".join([program.schedule, *_held(program)])))
         else:

@@ -122,7 +122,7 @@ def _port(item: TracedInput, dims: tuple[Dim, ...]) -> Port:
     """Return a tensor of the user's as a parameter; whole numbers are drawn below what the checks found out."""
     memory = _memory_type(dims, item.dtype)
     if item.dtype != "fp32":
-        return Port(item.name, memory, maximum=None if item.below is None else item.below - 1)
+        return Port(item.name, memory, minimum=item.least, maximum=None if item.below is None else item.below - 1)
     return Port(item.name, memory, None if item.data_gen == _NORMAL else item.data_gen)
 
 

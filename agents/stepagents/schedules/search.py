@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
@@ -15,6 +15,7 @@ from stepagents.schedules.costs import CAPACITY
 from stepagents.schedules.forms import Scheduled, bracketed
 from stepagents.schedules.front import smaller
 from stepagents.schedules.gathered import CutForm, GatheredForm
+from stepagents.schedules.least import least_cycles
 from stepagents.schedules.naming import file_names
 from stepagents.schedules.parts import NoSchedule, runs_of, shape_of
 from stepagents.schedules.products import ProductForm
@@ -26,6 +27,7 @@ from stepagents.schedules.space import TILE_NAMES, Schedule, ScheduleForm, Sized
 from stepagents.schedules.totals import TotalsForm
 from stepagents.schedules.writer import Writer
 from stepagents.traced.graph import line_of, opname
+from stepcore.cycles.bounds import COMPUTE
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.timing.hardware import Hardware
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 _FLUID: Final = 8  # schedules that the fluid engine times
 _EXACT: Final = 2
+_CLOSE: Final = 1.1  # times the least cycles: what takes no more is not beaten by much
+_ALIKE: Final = 1.01
 _NO_TILES: Final = "no tiles fit the function's sizes"
 _TRIED: Final[tuple[ScheduleForm, ...]] = (  # in this order
     TotalsForm(), ScanForm(), WindowsForm(), ProductForm(), ChainForm(), GatheredForm(), CutForm(), RowsForm(),
@@ -50,8 +54,8 @@ _LOCALS: Final = frozenset(
 class TiledLowering:
     """What came of a function: programs, the fewest cycles first, or ``reason`` and the line where it stands.
 
-    ``smaller`` are those that need fewer bytes on chip than the first, by cycles. ``tried`` counts schedules.
-    ``has_always``: beside experts that rows choose, all rows go to some, so a program for all rows may be faster.
+    ``smaller`` are those that need fewer bytes on chip than the first, by cycles; ``others`` are the best of other ways
+    to compute it, and ``choice`` says what each takes, or why it has no program. ``tried`` counts schedules.
     """
 
     programs: list[Tiled] = field(default_factory=list)
@@ -60,7 +64,8 @@ class TiledLowering:
     line: int | None = None
     operation: str = ""
     tried: int = 0
-    has_always: bool = False
+    others: list[Tiled] = field(default_factory=list)
+    choice: str = ""
 
 
 class ScheduleOptions(Record):
@@ -82,45 +87,74 @@ def schedules(
         options.chip, options.capacity, lambda point: _written(sized(point.is_merged), point, options.chip),
         lambda _point, program: program.costs.cycles(options.chip),
     )  # fmt: skip
-    try:
-        ranked = _ranked(ranking, sized)
-    except NoSchedule as error:
-        return refused(found, error)
+    nests, reason = _nests(ranking, sized)
+    kinds = [_Kind("loop nests of tiles", nests, _timed(ranking, nests))]
+    if _may_be_beaten(kinds[0], traced, options.chip):
+        blocks = _blocks(ranking, sized)
+        kinds.append(_Kind("one function over blocks", blocks, _timed(ranking, blocks)))
     found.tried = ranking.tried
     tell(found.tried)
-    fluid = ranking.timed(ranked, "fluid", _FLUID)
-    exact = ranking.timed(fluid[:_EXACT], "exact")
-    best = (exact or fluid)[: options.wanted]
-    if not best:
-        found.reason = str(ranking.reason())
-        return found
-    found.programs = [each.program for each in best]
-    found.smaller = smaller(best[0], ranked, options.smaller, partial(ranking.timed, engine="exact"))
+    kinds = [kind for kind in kinds if kind.best]
+    if not kinds:
+        return refused(found, ranking.reason() if nests else reason)
+    first = _chosen(kinds)
+    second = [kind for kind in kinds if kind is not first]
+    found.programs = [each.program for each in first.best[: options.wanted]]
+    found.smaller = smaller(first.best[0], first.ranked, options.smaller, partial(ranking.timed, engine="exact"))
+    if second and first is not kinds[0]:
+        found.others = [kind.best[0].program for kind in second]
+        took = ", ".join(f"{kind.name} {kind.best[0].cycles:,}" for kind in second)
+        found.choice = f"{first.name}: that takes {first.best[0].cycles:,} cycles, {took}"
     return found
 
 
-def _ranked(ranking: Ranking[Schedule], sized: Callable[[bool], SizedFunction]) -> list[TimedPoint[Schedule]]:
-    """Return the ranked points of the first forms that have any.
+class _Kind(Record):
+    """Programs of one kind of forms: all, ranked by the closed form, and the best, timed, the fastest first."""
 
-    Raises:
-        NoSchedule: none has, which the forms over tiles explain.
-    """
+    name: str
+    ranked: list[TimedPoint[Schedule]]
+    best: list[TimedPoint[Schedule]]
+
+
+def _timed(ranking: Ranking[Schedule], ranked: list[TimedPoint[Schedule]]) -> list[TimedPoint[Schedule]]:
+    fluid = ranking.timed(ranked, "fluid", _FLUID)
+    return ranking.timed(fluid[:_EXACT], "exact") or fluid
+
+
+def _may_be_beaten(nests: _Kind, traced: TracedFunction, chip: Hardware) -> bool:
+    """Whether programs of another kind may be faster by more than a little than the loop nests that there are."""
+    if not nests.best:
+        return True
+    best = nests.best[0]
+    return best.cycles > _CLOSE * max(least_cycles(traced, chip), best.program.costs.flops // COMPUTE)
+
+
+def _chosen(kinds: Sequence[_Kind]) -> _Kind:
+    """Return the kind of the fewest cycles; the first where it takes about as few, as loops are read more easily."""
+    fewest = min(kinds, key=lambda kind: kind.best[0].cycles)
+    return kinds[0] if kinds[0].best[0].cycles <= _ALIKE * fewest.best[0].cycles else fewest
+
+
+def _nests(
+    ranking: Ranking[Schedule], sized: Callable[[bool], SizedFunction]
+) -> tuple[list[TimedPoint[Schedule]], NoSchedule]:
+    """Return the ranked loop nests of the first forms that have any, and the reason where there are none."""
     try:
         ranked = ranking.ranked(_points(sized(False)))
         if not ranked and (points := _merged_points(sized)):
             ranking.refused = NoSchedule(_NO_TILES)  # what keeps rows of all dimensions together says more
             ranked = ranking.ranked(points)
-        reason = ranking.reason()
     except NoSchedule as error:
-        ranked, reason = [], error
-    if not ranked:
-        try:
-            ranked = ranking.ranked(_points(sized(False), last=True))
-        except NoSchedule:
-            ranked = []  # what the others lack is nearer to what the user knows
-    if not ranked:
-        raise reason
-    return ranked
+        return [], error
+    return ranked, ranking.reason()
+
+
+def _blocks(ranking: Ranking[Schedule], sized: Callable[[bool], SizedFunction]) -> list[TimedPoint[Schedule]]:
+    """Return the ranked functions over blocks, none where it is no such function: what nests lack says more of it."""
+    try:
+        return ranking.ranked(_points(sized(False), last=True))
+    except NoSchedule:
+        return []
 
 
 def schedule_points(traced: TracedFunction) -> list[Schedule]:
@@ -134,7 +168,7 @@ def schedule_points(traced: TracedFunction) -> list[Schedule]:
 
 
 def last_points(traced: TracedFunction) -> list[Schedule]:
-    """Return the points of those forms that are tried where no other has a program.
+    """Return the points of those forms that are one function over blocks.
 
     Raises:
         NoSchedule: the function has none.
@@ -164,7 +198,7 @@ def refused(found: TiledLowering, error: NoSchedule, what: str = "") -> TiledLow
 def _points(function: SizedFunction, *, last: bool = False) -> Iterator[Schedule]:
     """Yield the schedules of all forms that take a function, those that do not fit as well.
 
-    With ``last`` those of the forms that are tried where no other has a program.
+    With ``last`` those of the forms that are one function over blocks.
     """
     for form in FORMS.values():
         if form.last == last and form.takes(function):

@@ -38,7 +38,8 @@ class TracedInput(Record):
     ``dims`` are outermost first, as PyTorch writes shapes; ``dtype`` is spelled as in task files (``fp32``).
     ``value`` is what a weight or a constant holds at the trace sizes, None for what the user passes. ``origin`` is the
     user's own name: of the argument, or the attribute of the module (``layers.0.weight``), which ``from:`` writes.
-    ``data_gen`` is how test data are drawn (as in task files), ``below`` the bound of whole numbers that are drawn.
+    ``data_gen`` is how test data are drawn (as in task files), ``below`` the bound of whole numbers that are drawn, and
+    ``least`` the smallest of them.
     """
 
     name: str
@@ -49,6 +50,7 @@ class TracedInput(Record):
     origin: str = ""
     data_gen: str = "torch.randn"
     below: int | None = None
+    least: int | None = None
 
 
 class TracedOutput(Record):

@@ -8,6 +8,7 @@ matter, and nothing else may be computed behind the last product.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -72,16 +73,35 @@ def ragged_attention(traced: TracedFunction) -> RaggedAttention | None:
     Raises:
         NoSchedule: a mask follows whole numbers, but the rest is another computation.
     """
+    found = _masked_by(traced)
+    if found is None or len(traced.outputs) != 1:
+        return None
+    lengths, mask, nodes = found
+    if lengths.dtype != "int64":
+        raise NoSchedule(f"{lengths.name} is {lengths.dtype}, and lengths are counted as int64", mask)
+    return _matched(nodes[traced.outputs[0].node], lengths, nodes[lengths.name])
+
+
+def drawn_within(traced: TracedFunction) -> TracedFunction:
+    """Return a function whose lengths, if a mask follows any, are drawn within its caches: nothing seen gives NaN."""
+    found = _masked_by(traced)
+    if found is None:
+        return traced
+    lengths, mask, _ = found
+    most = shape_of(mask)[-1].bind({**traced.dims, **traced.bound})
+    drawn = replace(lengths, least=1, below=most + 1)
+    return replace(traced, inputs=tuple(drawn if each is lengths else each for each in traced.inputs))
+
+
+def _masked_by(traced: TracedFunction) -> tuple[TracedInput, Node, dict[str, Any]] | None:
+    """Return the lengths that a mask follows, the mask, and all nodes by their names; None where there are none."""
     lengths = next((item for item in traced.inputs if item.dtype.startswith("int") and len(item.dims) == 1), None)
-    if lengths is None or len(traced.outputs) != 1:
+    if lengths is None:
         return None
     nodes: dict[str, Any] = {node.name: node for node in traced.graph.graph.nodes}
-    masks = [node for node in nodes.values() if opname(node) in _COMPARED and _compared(node, nodes[lengths.name])]
-    if not masks:
-        return None
-    if lengths.dtype != "int64":
-        raise NoSchedule(f"{lengths.name} is {lengths.dtype}, and lengths are counted as int64", masks[0])
-    return _matched(nodes[traced.outputs[0].node], lengths, nodes[lengths.name])
+    masks = (node for node in nodes.values() if opname(node) in _COMPARED and _compared(node, nodes[lengths.name]))
+    mask = next(masks, None)
+    return None if mask is None else (lengths, mask, nodes)
 
 
 def _matched(result: Node, lengths: TracedInput, given: Node) -> RaggedAttention:

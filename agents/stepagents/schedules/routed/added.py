@@ -5,19 +5,22 @@ A residual is an element function of one row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from stepagents.schedules.indices import IndexedValue, aligned, resolved
 from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart
 from stepagents.schedules.routed.experts import Expert, expert_of
-from stepagents.schedules.routed.mixture import ExpertTerm, Mixture, needed_for
+from stepagents.schedules.routed.mixture import ExpertTerm, Mixture, Share, needed_for
 from stepagents.schedules.routed.router import RowFunction
 from stepagents.schedules.tile_ops import PRODUCTS, TileBody, at_products
 from stepagents.traced.graph import opname
 from stepcore.sizes.dim import Dim
+
+if TYPE_CHECKING:
+    from torch.fx import Node
 
 _ROW: Final = "r"
 
@@ -31,34 +34,65 @@ def always_of(mixture: Mixture, taken: IndexedValue) -> tuple[tuple[Expert, ...]
     experts: list[Expert] = []
     rest: list[ExpertTerm] = []
     rows = needed_for(taken.node)
-    for term in chain.from_iterable(map(_apart, mixture.added)):
-        products = [each for each in needed_for(*(factor.node for factor in term.factors)) if opname(each) in PRODUCTS]
-        if set(products) <= rows:
+    for term in chain.from_iterable(_apart(each, mixture, rows) for each in mixture.added):
+        if not (products := _products_of(term.factors, rows)):
             rest.append(term)
             continue
-        if term.shares or len(term.factors) > 1:
-            raise NoSchedule("an expert of all rows counts more for some of them than for others", mixture.node)
+        if len(term.factors) > 1:
+            raise NoSchedule("an expert of all rows is multiplied by more than a number for each row", mixture.node)
         expert = expert_of(mixture, ExpertTerm(factors=term.factors, sums=term.sums), rows)
         block = expert.hidden or expert.outer
         if block.takes != taken:
             raise NoSchedule(
                 "an expert that all rows go to multiplies other rows than those that are routed", products[0]
             )
-        experts.append(expert)
+        experts.append(replace(expert, shares=term.shares))
     return tuple(experts), replace(mixture, added=tuple(rest))
 
 
-def _apart(term: ExpertTerm) -> Iterator[ExpertTerm]:
-    """Yield the terms whose sum one term is, where that is one sum of tensors."""
-    value = term.factors[0] if len(term.factors) == 1 and not (term.shares or term.sums) else None
-    given: Any = () if value is None else value.node.args
-    is_sum = value is not None and opname(value.node) == "add" and not value.node.kwargs
-    if value is None or not is_sum or not all(hasattr(each, "op") for each in given[:2]):
+def _products_of(factors: Sequence[IndexedValue], rows: set[Node]) -> list[Node]:
+    """Return the products of matrices that factors need, beside those of which the ``rows`` that experts take are."""
+    return [each for each in needed_for(*(factor.node for factor in factors)) - rows if opname(each) in PRODUCTS]
+
+
+def _apart(term: ExpertTerm, mixture: Mixture, rows: set[Node]) -> Iterator[ExpertTerm]:
+    """Yield the terms whose sum one term is; what is a number for each row beside products is a share.
+
+    So a gate of a shared expert, ``sigmoid(x @ g) * (x @ v)``, says how much that expert counts for each row.
+    """
+    if len(term.factors) > 1 and not term.sums:
+        numbers = [each for each in term.factors if _is_number_of_row(each, mixture)]
+        others = tuple(each for each in term.factors if each not in numbers)
+        if numbers and _products_of(others, rows):
+            term = replace(term, factors=others, shares=(*term.shares, *map(Share, numbers)))
+    parts = _parts(term, mixture, rows) if len(term.factors) == 1 and not term.sums else ()
+    if not parts:
         yield term
-        return
-    for each in given[:2]:
-        inner = resolved(each, aligned(value.node, value.at, each))
-        yield from _apart(replace(term, factors=(inner,)))
+    for each in parts:
+        yield from _apart(each, mixture, rows)
+
+
+def _parts(term: ExpertTerm, mixture: Mixture, rows: set[Node]) -> tuple[ExpertTerm, ...]:
+    """Return the terms of which one of a single factor consists, one level deep; none where it is no sum or product."""
+    (value,) = term.factors
+    node, name = value.node, opname(value.node)
+    given: Any = node.args[:2]
+    if name not in ("add", "mul", "div") or node.kwargs or not all(hasattr(each, "op") for each in given):
+        return ()
+    first, second = (resolved(each, aligned(node, value.at, each)) for each in given)
+    if name == "add":
+        return replace(term, factors=(first,)), replace(term, factors=(second,))
+    pairs = ((first, second), (second, first)) if name == "mul" else ((first, second),)
+    for other, number in pairs:
+        if _is_number_of_row(number, mixture) and _products_of([other], rows):
+            share = Share(number, inverse=name == "div")
+            return (replace(term, factors=(other,), shares=(*term.shares, share)),)
+    return ()
+
+
+def _is_number_of_row(value: IndexedValue, mixture: Mixture) -> bool:
+    """Whether a value depends on its row alone, and has a column for it."""
+    return bool(value.at) and not value.at[-1] and set(value.atoms) <= set(mixture.rows)
 
 
 def residual_of(mixture: Mixture, bound: Mapping[str, int]) -> RowFunction | None:

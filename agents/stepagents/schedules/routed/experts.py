@@ -15,7 +15,7 @@ from stepagents.lower.functions import fresh_name
 from stepagents.schedules.bodies import ATOM, returning
 from stepagents.schedules.indices import Atom, Index, IndexedValue, aligned, resolved
 from stepagents.schedules.parts import NoSchedule, shape_of
-from stepagents.schedules.routed.mixture import ExpertTerm, Mixture, expert_of_row, looked_up, needed_for
+from stepagents.schedules.routed.mixture import ExpertTerm, Mixture, Share, expert_of_row, looked_up, needed_for
 from stepagents.schedules.tile_ops import ELEMENTWISE, PRODUCTS, pointwise
 from stepagents.traced.graph import opname, scalar_argument
 from stepcore.records import Record
@@ -87,11 +87,20 @@ def _replaced(text: str, names: Mapping[str, str]) -> str:
 
 
 class Expert(Record):
-    """``outer`` gives the result. Where there is a hidden dimension, ``hidden`` gives it, and ``down`` folds it."""
+    """``outer`` gives the result. Where there is a hidden dimension, ``hidden`` gives it, and ``down`` folds it.
+
+    ``shares`` say how much an expert that every row goes to counts for each.
+    """
 
     outer: ExpertBlock
     hidden: ExpertBlock | None = None
     down: ExpertTensor | None = None
+    shares: tuple[Share, ...] = ()
+
+    @property
+    def gates(self) -> tuple[IndexedValue, ...]:
+        """The shares that are computed of rows."""
+        return tuple(each.value for each in self.shares if isinstance(each.value, IndexedValue))
 
 
 def experts_of(mixture: Mixture) -> list[Expert]:

@@ -28,7 +28,7 @@ LOCALS: Final = (
     "blocks", "scored", "scores", "tokens", "chosen", "shares", "routed", "outs", "tile", "data", "padding", "given",
     "always", "every", "ns", "flags", "kept", "pairs", "joined", "which", "numbers", "fills", "ys", "h", "y", "n",
     "i", "j", "r",
-    *(f"{name}{copy}" for name in "bstvmwxpje" for copy in range(10)),
+    *(f"{name}{copy}" for name in "bstvmwxpjeg" for copy in range(10)),
 )  # fmt: skip
 
 

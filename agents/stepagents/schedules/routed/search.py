@@ -61,7 +61,6 @@ def routed_schedules(
         plan = plan_of(traced, {**traced.dims, **traced.bound})
         if plan is None:
             return None
-        found.has_always = bool(plan.always)
         search = RoutedSearch(traced, plan, RoutedOptions(options.chip, options.capacity))
         best = search.best(tell)
     except NoSchedule as error:

@@ -120,8 +120,8 @@ class _Writing(RegionWriter):
             lines.append(f"{name} = step.Map(fn={fn}{depth}).apply({given})")
         return lines
 
-    def _blocks_of(self, value: IndexedValue) -> str:
-        """Return the stream of a tensor's rows, so many in a tile."""
+    def _blocks_of(self, value: IndexedValue, called: str = "rows") -> str:
+        """Return the stream of a tensor's rows, so many in a tile, which the function ``called`` computes if any."""
         labels = self._labels(value)
         blocks = Blocks({"r": Dim.of(self._block)}, self._plan.bound)
         body = TileBody(blocks)
@@ -131,7 +131,7 @@ class _Writing(RegionWriter):
         if not body.lines and text == "input[0]":
             return loads[0]
         types = [Tile("fp32", blocks.tile(each)) for each in body.inputs]
-        fn = self._declare("rows", types, Tile("fp32", blocks.tile(part)), body.returning(text))
+        fn = self._declare(called, types, Tile("fp32", blocks.tile(part)), body.returning(text))
         return f"step.Map(fn={fn}).apply({tuple_text(loads)})"
 
     def _labels(self, value: IndexedValue) -> tuple[str, ...]:
@@ -302,10 +302,28 @@ class _Writing(RegionWriter):
         count = len(self._plan.always)
         if not count:
             return []
-        body = f"return [{' + '.join(f'input[{place}]' for place in range(count + 1))}]"
-        fn = self._declare("with_always", [row] * (count + 1), row, body)
-        given = tuple_text(["y", *(f"always[{number}]" for number in range(count))])
-        return [f"y = step.Map(fn={fn}, bw={(count + 1) * row.shape[1].bind(self._plan.bound)}).apply({given})"]
+        given, types = ["y", *(f"always[{number}]" for number in range(count))], [row] * (count + 1)
+        lines: list[str] = []
+        texts = ["input[0]"]
+        for number, expert in enumerate(self._plan.always, start=1):
+            text = f"input[{number}]"
+            for share in expert.shares:
+                factor = repr(share.value)
+                if isinstance(share.value, IndexedValue):
+                    factor = f"input[{len(given)}]"
+                    lines += self._gate(share.value, name := f"g{len(given) - count - 1}")
+                    given.append(name)
+                    types.append(Tile("fp32", (1, 1)))
+                text = f"{text} / {factor}" if share.inverse else f"{factor} * {text}"
+            texts.append(text)
+        fn = self._declare("with_always", types, row, f"return [{' + '.join(texts)}]")
+        speed = len(types) * row.shape[1].bind(self._plan.bound)
+        return [*lines, f"y = step.Map(fn={fn}, bw={speed}).apply({tuple_text(given)})"]
+
+    def _gate(self, value: IndexedValue, name: str) -> list[str]:
+        """Write how much an expert that every row goes to counts for each row."""
+        rows = self._blocks_of(value, "gate")
+        return [*line_comment(value.node), f"{name} = step.RetileStreamify(axis=0).apply({rows})"]
 
     def _with_residual(self, row: Tile) -> list[str]:
         residual = self._plan.residual
