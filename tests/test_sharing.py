@@ -17,6 +17,7 @@ from stepcore.check import check_text
 from stepcore.conversion.to_python import task_to_python
 from stepcore.conversion.to_task import python_to_task
 from stepcore.findings.diagnostics import Severity
+from stepcore.frontend.changes import Changes
 from stepcore.frontend.python import read_module
 from stepcore.frontend.sharing import Sharing
 from stepcore.frontend.sharing.facts import Key
@@ -324,3 +325,34 @@ def test_drawn_dictionaries_have_the_items_that_python_gives(tmp_path: Path) -> 
             continue
         same += 1
     assert same > 60
+
+
+SORTS = {
+    "x.sort(dim=0).values": True,
+    "x.sort(descending=True).values": True,
+    "x.sort()": False,
+    "l.sort(key=len)": False,
+}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_sort_of_a_tensor_changes_nothing(sort: str) -> None:
+    source = f"l = [1]\ndef f(x):\n    return {sort}"
+    statements = [(each, ast.get_source_segment(source, each) or "") for each in ast.parse(source).body]
+    assert Changes(statements).are_settled({"l"}) is SORTS[sort]
+
+
+def test_published_files_hardly_need_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups cost a fifth of a check; a file that binds sizes by ``ctx[E] = E_value`` needs none."""
+    made: list[int] = []
+    init = Sharing.__init__
+
+    def counted(self: Sharing, statements: Sequence[ast.stmt], modules: frozenset[str]) -> None:
+        made.append(len(statements))
+        init(self, statements, modules)
+
+    monkeypatch.setattr(Sharing, "__init__", counted)
+    files = sorted((Path(__file__).parent / "published").glob("*.py"))
+    for file in files:
+        check_text(file.read_text(encoding="utf-8"), str(file))
+    assert len(made) <= 3 < len(files)  # those whose helpers fill tensors item by item

@@ -268,7 +268,7 @@ class _ToTask:
         yield f"ctx[{name}] = {name}_value"
 
     def _made(self, node: ast.stmt) -> MadeNames:
-        return MadeNames(node, self._changes.bound(node), self._changes.changed(node))
+        return MadeNames(self._changes.named(node), self._changes.bound(node), self._changes.changed(node))
 
     def _is_of_global(self, node: ast.stmt) -> bool:
         """Whether a module-level statement may stand in ``global``: no element function, program or reference does."""

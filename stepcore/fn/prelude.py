@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from math import inf
+from types import NoneType
 from typing import Any, Final, TypeAlias
 
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
+from stepcore.fn.nodes import parts_of
 from stepcore.fn.source import BodySyntaxError, augmented, binds_inside, statements
 from stepcore.records import Record
 from stepcore.sizes.dim import DEFAULT_SIZES, is_name, is_size
@@ -307,7 +309,7 @@ def prelude_names(block: CodeBlock | None) -> frozenset[str]:
     return _bound_names(block.source.text) | values
 
 
-_LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Load, ast.Store, ast.Add, ast.Sub, ast.Mult, ast.Div})
+_LEAVES: Final = frozenset({ast.Name, ast.Constant, NoneType})
 
 
 def assigned_names(body: tuple[ast.stmt, ...] | list[ast.stmt]) -> frozenset[str]:
@@ -338,7 +340,7 @@ def assigned_names(body: tuple[ast.stmt, ...] | list[ast.stmt]) -> frozenset[str
                     if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name)
                 }
                 continue
-        pending.extend(ast.iter_child_nodes(node))
+        pending += parts_of(node)
     return frozenset(names)
 
 

@@ -12,15 +12,17 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
+from stepcore.fn.nodes import Called, argument_names, loaded_names, names_and_functions
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import is_calculated
 from stepcore.frontend.bindings import bound_names
-from stepcore.frontend.sharing import CHANGING_FUNCTIONS, CHANGING_METHODS, OF_STREAMS, Sharing
+from stepcore.frontend.sharing import CHANGING_FUNCTIONS, CHANGING_METHODS, OF_STREAMS, Sharing, is_pure
 from stepcore.records import Record
 
 # Words without which no text changes anything in place but by a store into an item or attribute.
 _SIGNS: Final = re.compile(
-    rf"\b(?:{'|'.join(sorted(CHANGING_METHODS | CHANGING_FUNCTIONS))}|inplace|out|del|global|nonlocal)\b"
+    rf"\b(?:{'|'.join(sorted((CHANGING_METHODS | CHANGING_FUNCTIONS) - {'sort'}))}|inplace|out|del|global|nonlocal)\b"
+    r"|\bsort\b(?!\((?:dim|descending)=)"  # of a tensor, which stays as it is
     r"|[^\W_]_\b|[-+*/%@&|^]=|<<=|>>=|[^\x00-\x7f]"
 )
 _MAIN: Final = "__name__"
@@ -33,7 +35,15 @@ class Changes:
         """Take all statements of a file, in order, each with how it is written."""
         self._statements = [statement for statement, _ in statements]
         self._texts = {id(statement): text for statement, text in statements}
-        self._signed = [statement for statement in self._statements if self._is_signed(statement)]
+        self._named: dict[int, NamedIn] = {}  # by the identity of a statement
+        self._signed = [each for each in self._statements if not is_pure(each) and self._is_signed(each)]
+
+    def named(self, statement: ast.stmt) -> NamedIn:
+        """Return the names that stand in a statement."""
+        known = self._named.get(id(statement))
+        if known is None:
+            known = self._named[id(statement)] = NamedIn(statement)
+        return known
 
     @cached_property
     def _sharing(self) -> Sharing:
@@ -116,10 +126,35 @@ class Changes:
         return bool(_SIGNS.search(self._texts[id(statement)])) or any(_stores(statement))
 
 
+class NamedIn:
+    """The names that stand in a statement, which is walked through once."""
+
+    def __init__(self, statement: ast.stmt) -> None:
+        self.statement = statement
+
+    @cached_property
+    def _found(self) -> tuple[list[ast.Name], list[Called]]:
+        return names_and_functions([self.statement])
+
+    @cached_property
+    def all(self) -> set[str]:
+        """All names."""
+        return {node.id for node in self._found[0]}
+
+    @cached_property
+    def read_later(self) -> set[str]:
+        """The names that functions in the statement read of the module: when they are called, whenever that is."""
+        found: set[str] = set()
+        for node in self._found[1]:
+            body: list[ast.stmt] = node.body if isinstance(node, ast.FunctionDef) else [ast.Expr(node.body)]
+            found |= loaded_names(body) - {*argument_names(node.args)} - assigned_names(body)
+        return found
+
+
 class MadeNames(Record):
     """A statement with the names that it binds, and those whose values it may change."""
 
-    statement: ast.stmt
+    named: NamedIn
     bound: set[str]
     changed: frozenset[str] = frozenset()
 
@@ -135,7 +170,7 @@ def chosen(candidates: Sequence[MadeNames], wanted: set[str]) -> tuple[list[Made
     for each in reversed(candidates):
         if each.makes(names):
             found.append(each)
-            names |= _named(each.statement)
+            names |= each.named.all
     return found[::-1], names
 
 
@@ -145,7 +180,7 @@ def read_later(candidates: Sequence[MadeNames], wanted: set[str]) -> set[str]:
     ``candidates`` are all statements of a file, of which ``wanted`` needs some.
     """
     first, _ = chosen(candidates, wanted)
-    found = set[str]().union(*(_read_by_functions(each.statement) for each in first))
+    found = set[str]().union(*(each.named.read_later for each in first))
     if not found:
         return found
     makers: dict[str, list[MadeNames]] = {}
@@ -160,25 +195,9 @@ def read_later(candidates: Sequence[MadeNames], wanted: set[str]) -> set[str]:
         for each in (*makers.get(name, ()), *(each for each in changing if name in each.changed)):
             if id(each) not in done:
                 done.add(id(each))
-                more = (_named(each.statement) | _read_by_functions(each.statement)) - found
+                more = (each.named.all | each.named.read_later) - found
                 found |= more
                 pending += more
-    return found
-
-
-def _named(statement: ast.stmt) -> set[str]:
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-
-
-def _read_by_functions(statement: ast.stmt) -> set[str]:
-    """Return the names that functions in a statement read of the module: when they are called, whenever that is."""
-    found: set[str] = set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            body: list[ast.stmt] = node.body if isinstance(node, ast.FunctionDef) else [ast.Expr(node.body)]
-            own = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)} | assigned_names(body)
-            names = (part for each in body for part in ast.walk(each) if isinstance(part, ast.Name))
-            found |= {part.id for part in names if isinstance(part.ctx, ast.Load)} - own
     return found
 
 

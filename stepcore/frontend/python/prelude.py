@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from stepcore.fn.aliases import with_aliases
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
+from stepcore.fn.nodes import loaded_names
 from stepcore.frontend import functions
 from stepcore.frontend.changes import Changes, MadeNames, chosen, read_later
 from stepcore.frontend.python.module import ModuleFacts, PyModule
@@ -47,7 +48,7 @@ class _Prelude(Record):
     def of(self, bound: set[str]) -> CodeBlock | None:
         """Return the module-level statements that element functions use, in the order of the file."""
         changes = Changes([(statement, _text(statement, code)) for statement, code in self.statements])
-        wanted = _loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))
+        wanted = loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))
         # ``D_value = 16`` of a size in dims= is what a run binds, not a constant.
         sizes = {f"{symbol}_value" for symbol in bound}
         candidates = self._candidates(sizes, changes, changed=False)
@@ -56,7 +57,11 @@ class _Prelude(Record):
             candidates = self._candidates(sizes, changes, changed=True)
             found, _ = chosen(candidates, wanted | read_later(candidates, wanted))
         codes = {id(statement): code for statement, code in self.statements}
-        return _join_statements([(each.statement, codes[id(each.statement)]) for each in found]) if found else None
+        return (
+            _join_statements([(each.named.statement, codes[id(each.named.statement)]) for each in found])
+            if found
+            else None
+        )
 
     def _candidates(self, sizes: set[str], changes: Changes, *, changed: bool) -> list[MadeNames]:
         """Return the statements that bind, or may change, what is no element function, type or size."""
@@ -66,7 +71,9 @@ class _Prelude(Record):
             own = {name for name in bound if self._is_ours(name)}
             if own and not isinstance(statement, _COMPOUND):
                 continue
-            each = MadeNames(statement, bound - own, changes.changed(statement) if changed else frozenset())
+            each = MadeNames(
+                changes.named(statement), bound - own, changes.changed(statement) if changed else frozenset()
+            )
             if each.bound - sizes or each.changed - sizes:
                 found.append(each)
         return found
@@ -89,15 +96,6 @@ def _text(statement: ast.stmt, code: Embedded) -> str:
     """Return the lines of a statement."""
     starts, end = code.inner.line_starts, statement.end_lineno or statement.lineno
     return code.inner.text[starts[statement.lineno - 1] : starts[end] if end < len(starts) else None]
-
-
-def _loaded_names(statements: Iterable[ast.stmt]) -> set[str]:
-    return {
-        node.id
-        for statement in statements
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
 
 
 def _join_statements(chosen: list[tuple[ast.stmt, Embedded]]) -> CodeBlock:

@@ -22,6 +22,7 @@ from stepcore.frontend.sharing.facts import (
     Key,
     NamesInScope,
     SharingFacts,
+    is_pure,
 )
 from stepcore.frontend.sharing.groups import Groups
 
@@ -241,4 +242,4 @@ def _all_from(first: Iterable[Key], following: Mapping[Key, Sequence[Key]]) -> s
     return found
 
 
-__all__ = ["CHANGING_FUNCTIONS", "CHANGING_METHODS", "OF_STREAMS", "Sharing"]
+__all__ = ["CHANGING_FUNCTIONS", "CHANGING_METHODS", "OF_STREAMS", "Sharing", "is_pure"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from types import NoneType
 from typing import Final, TypeAlias
 
 from stepcore.fn import allow
+from stepcore.fn.nodes import argument_names, parts_of
 from stepcore.fn.prelude import assigned_names, comprehension_names
 from stepcore.records import Record
 
@@ -22,7 +24,7 @@ CHANGING_FUNCTIONS: Final = allow.names(
 )
 # Methods that keep nothing of what they are given and change nothing.
 _PURE_METHODS: Final = allow.TENSOR_METHODS | allow.names("get keys values items index count copy apply format join")
-_LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Load, ast.Store, ast.Pass, ast.alias, ast.arg})
+_LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Pass, ast.alias, ast.arg, NoneType})
 _OURS: Final = ("fn", "program", "composition", "Fn")
 OF_STREAMS: Final = ("data", "ctx")  # what a stream is given belongs to it
 
@@ -112,7 +114,7 @@ class SharingFacts:
     def _visit(self, node: ast.AST, scope: NamesInScope) -> None:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
-                if not _is_pure(node):
+                if not is_pure(node):
                     self._function(node, scope)
                 return
             case ast.Call():
@@ -129,11 +131,9 @@ class SharingFacts:
         self._visit_parts(node, scope)
 
     def _visit_parts(self, node: ast.AST, scope: NamesInScope) -> None:
-        for name in node._fields:
-            part = getattr(node, name, None)
-            for each in part if isinstance(part, list) else (part,):
-                if isinstance(each, ast.AST) and type(each) not in _LEAVES:
-                    self._visit(each, scope)
+        for each in parts_of(node):
+            if type(each) not in _LEAVES:
+                self._visit(each, scope)
 
     def _binding(self, node: ast.AST, scope: NamesInScope) -> None:
         match node:
@@ -216,8 +216,7 @@ class SharingFacts:
             if default is not None:
                 self._visit(default, scope)
                 self.flows.append(ValueFlow((key,), scope, default))
-        starred = [each for each in (given.vararg, given.kwarg) if each is not None]
-        return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs, *starred)]
+        return argument_names(given)
 
     def _call(self, node: ast.Call, scope: NamesInScope) -> None:
         func, given = node.func, [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -274,17 +273,13 @@ def _named_in(body: Sequence[ast.stmt]) -> tuple[set[str], frozenset[str]]:
                 outside.update(names)
             case ast.comprehension():
                 rounds.append(node)
-        for name in node._fields:
-            part = getattr(node, name, None)
-            for each in part if isinstance(part, list) else (part,):
-                if isinstance(each, ast.AST) and type(each) not in _LEAVES:
-                    pending.append(each)
+        pending += [each for each in parts_of(node) if type(each) not in _LEAVES]
     return outside, comprehension_names(rounds)
 
 
-def _is_pure(node: Function) -> bool:
-    """Whether a function is one of ours (``@step.fn``, ``class Sum(step.Fn)``, a program), which changes nothing."""
-    if isinstance(node, ast.Lambda):
+def is_pure(node: ast.AST) -> bool:
+    """Return whether something is a function of ours (``@step.fn``, ``class Sum(step.Fn)``, a program): pure."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return False
     bases = node.bases if isinstance(node, ast.ClassDef) else node.decorator_list
     named = [each.func if isinstance(each, ast.Call) else each for each in bases]
