@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from stepcore.sim.fnvec.shared import leaves
+
 # These take nothing but sizes and types from their tensor arguments, or from all but the first.
 _FROM_SHAPE: Final = frozenset(
     {"empty_like", "full_like", "ones_like", "rand_like", "randn_like", "zeros_like", "randint_like"}
@@ -73,14 +75,14 @@ class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.look(func, args, kwargs)
         found = func(*args, **kwargs)
         name = func.overloadpacket.__name__
-        given = list(_tensors((args, kwargs)))
+        given = list(tensors_in((args, kwargs)))
         read = given[:1] if name in _SHAPE_AFTER_FIRST or func is torch.ops.aten.to.other else given
         names = _NOTHING
         if name not in _FROM_SHAPE and name not in _NEW:
             names = names.union(*(self.of(tensor) for tensor in read))
         if name in _TO_PYTHON:
             self.decisions |= names
-        results = list(_tensors(found))
+        results = list(tensors_in(found))
         if name == "broadcast_tensors":
             return found  # views of its arguments, each reached by its own only
         before = {_memory(tensor) for tensor in given}
@@ -106,11 +108,6 @@ def _memory(tensor: Tensor) -> int:
         return 0
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
-    elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in lists, tuples and the values of dictionaries; those of a list in several places once."""
+    return (leaf for leaf in leaves((value,), mappings=True) if isinstance(leaf, Tensor))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from stepcore.sim.fnvec.shared import MANY, unfolded
 from stepcore.sim.lengths import Lengths, Levels, first_unlike
 from stepcore.text.wording import counted, what_is
 
@@ -60,6 +61,8 @@ def packed(value: Any, depth: int) -> Nested | str:
     Lists may reach as deep as they like: what they do not reach are axes of their tensors. Where no list has an element
     nothing says what these would be: ``values`` have one axis then.
     """
+    if unfolded(value) > MANY:
+        return f"a value with more than {MANY:,} items"
     lengths: list[Lengths] = []
     found: list[Any] = [value]
     for _ in range(depth - 1):

@@ -17,6 +17,7 @@ from stepcore.sim.data import TensorData
 from stepcore.sim.draw import draw, is_whole, seeded, whole_limits
 from stepcore.sim.fnvec import FnEnv, FnRuntimeError, block_names, evaluate_block
 from stepcore.sim.fnvec.machine import pointer
+from stepcore.sim.fnvec.shared import MANY, unfolded
 from stepcore.sim.fnvec.watch import MemoryWatch
 from stepcore.sim.lengths import apart
 from stepcore.sim.nested import Nested, packed
@@ -343,6 +344,8 @@ def tensors_of(value: Any) -> list[Tensor]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (tuple, list)):
+        if unfolded(value) > MANY:
+            raise SimError("STEP408", f"the reference returned lists with more than {MANY:,} items")
         return [tensor for part in value if part is not None for tensor in tensors_of(part)]
     raise SimError("STEP408", f"the reference returned {what_is(value)} where tensors are needed{_way_out(value)}")
 

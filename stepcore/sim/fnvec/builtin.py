@@ -16,6 +16,7 @@ from stepcore.fn import allow
 from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.record import has_traced
+from stepcore.sim.fnvec.shared import countable
 from stepcore.sim.fnvec.tape import TV
 from stepcore.sim.fnvec.trace import Tracer
 
@@ -180,6 +181,7 @@ def _sorted(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> 
     ranks = values if key is None else [interp.call(key, (value,), {}) for value in values]
     if has_traced(ranks):
         raise NoRule
+    countable(ranks)
     order = sorted(range(len(values)), key=ranks.__getitem__, reverse=bool(kwargs.get("reverse", False)))
     return [values[place] for place in order]
 
@@ -303,5 +305,7 @@ def call_method(interp: Evaluating, value: Any, name: str, args: Sequence[Any], 
         args = (items(interp, args[0]),)
     if name in _COMPARING and (has_traced(value) or has_traced(args)):
         raise NoRule  # whether two tensors are equal differs from position to position
+    if name in _COMPARING or isinstance(value, dict):
+        countable(value if isinstance(value, list) else None, *args)  # what is a key is hashed
     result = getattr(value, name)(*args, **kwargs)
     return result

@@ -12,6 +12,7 @@ from stepcore.fn.prelude import comprehension_names
 from stepcore.sim.fnvec.builtin import SinglePass, items
 from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
 from stepcore.sim.fnvec.scopes import Scope, ScopeNames, of_function
+from stepcore.sim.fnvec.shared import countable
 from stepcore.sim.fnvec.statements import Statements
 from stepcore.sim.fnvec.tape import TV
 
@@ -47,7 +48,7 @@ class Displays(Statements):
         if any(key is None for key in node.keys):
             raise EvaluationRefused("** is not part of the function language", "STEP302")
         return {
-            self.eval(key, scope): self.eval(value, scope)
+            _key(self.eval(key, scope)): self.eval(value, scope)
             for key, value in zip(node.keys, node.values, strict=True)
             if key is not None
         }
@@ -98,7 +99,7 @@ class Displays(Statements):
     def _dict_comprehension(self, node: ast.DictComp, scope: Scope) -> Any:
         pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
         pairs = ast.copy_location(ast.ListComp(pair, node.generators), node)
-        return dict(self._comprehension(pairs, scope))
+        return {_key(key): value for key, value in self._comprehension(pairs, scope)}
 
     def _walrus(self, node: ast.NamedExpr, scope: Scope) -> Any:
         value = self.eval(node.value, scope)
@@ -113,3 +114,9 @@ class Displays(Statements):
         if type(condition) is TV:
             raise NoRule
         return bool(condition)
+
+
+def _key(value: Any) -> Any:
+    """Return a key of a dictionary, of which Python hashes each part as often as it stands there."""
+    countable(value)
+    return value

@@ -21,6 +21,7 @@ from stepcore.sim.fnvec.interp import SYMBOL_MAKER, Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.names import Namespace
 from stepcore.sim.fnvec.scopes import Scope, ScopeNames
+from stepcore.sim.fnvec.shared import leaves
 from stepcore.sim.fnvec.tape import Tensor
 from stepcore.sizes.dim import Dim
 
@@ -145,9 +146,10 @@ class FnEnv:
 
     def _convert(self, dtype: torch.dtype) -> None:
         self.dtype = dtype
+        done: dict[int, Any] = {id(kept): kept for kept in (self.input_data, self.context)}
         for names in (self.globals, self.input_data):
             for name, value in list(names.items()):
-                names[name] = value if value is self.input_data else _converted(value, dtype)
+                names[name] = _converted(value, dtype, done)
         self.version += 1
         self._protected = None
 
@@ -161,7 +163,7 @@ class FnEnv:
 
     def tensors(self) -> list[Tensor]:
         """Return the weights and whatever the prelude made, the tensors inside helper objects included."""
-        return [tensor for value in (*self.input_data.values(), *self.globals.values()) for tensor in _tensors(value)]
+        return list(_tensors((*self.input_data.values(), *self.globals.values())))
 
     def dtype_map(self) -> dict[Any, Any]:
         """Return what floating-point types of a body become: all of them follow :attr:`dtype` when it is fp64."""
@@ -198,28 +200,38 @@ class _DefaultDtype(AbstractContextManager[None]):
         self._quiet.__exit__(kind, error, trace)
 
 
-def _tensors(value: Any, depth: int = 4) -> Iterator[Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, torch.nn.Module):
-        yield from value.parameters()
-        yield from value.buffers()
-    elif isinstance(value, list | tuple) and depth:
-        for item in value:
-            yield from _tensors(item, depth - 1)
-    elif isinstance(value, dict) and depth:
-        for item in value.values():
-            yield from _tensors(item, depth - 1)
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    for value in leaves(values, mappings=True):
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, torch.nn.Module):
+            yield from value.parameters()
+            yield from value.buffers()
 
 
-def _converted(value: Any, dtype: torch.dtype) -> Any:
+def _converted(value: Any, dtype: torch.dtype, done: dict[int, Any]) -> Any:
+    """Return a value in another precision; ``done`` keeps what stands in several places one thing."""
+    if not isinstance(value, torch.Tensor | torch.nn.Module) and type(value) not in (list, tuple, dict):
+        return value
+    if id(value) not in done:
+        done[id(value)] = _made_anew(value, dtype, done)
+    return done[id(value)]
+
+
+def _made_anew(value: Any, dtype: torch.dtype, done: dict[int, Any]) -> Any:
     if isinstance(value, torch.Tensor):
         return value.to(dtype) if value.is_floating_point() else value
     if isinstance(value, torch.nn.Module):
         return copy.deepcopy(value).to(dtype)
-    if type(value) in (list, tuple):
-        return type(value)(_converted(item, dtype) for item in value)
-    return value
+    if isinstance(value, tuple):
+        return tuple(_converted(item, dtype, done) for item in value)
+    made: Any = type(value)()
+    done[id(value)] = made  # which may hold itself
+    if isinstance(value, dict):
+        made.update({key: _converted(item, dtype, done) for key, item in value.items()})
+    else:
+        made.extend(_converted(item, dtype, done) for item in value)
+    return made
 
 
 def parsed(block: CodeBlock) -> tuple[ast.stmt, ...]:

@@ -12,6 +12,7 @@ from stepcore.fn.placement import COMPLEX, CPU, ELSEWHERE
 from stepcore.sim.fnvec.batch import common_shape, count
 from stepcore.sim.fnvec.errors import EvaluationLimits, EvaluationRefused
 from stepcore.sim.fnvec.measure import largest
+from stepcore.sim.fnvec.shared import countable, once
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -208,8 +209,10 @@ def place(name: str, args: Args, kwargs: Kwargs) -> None:
         raise EvaluationRefused(ELSEWHERE.format(f"the device {str(wanted)!r}"), "STEP304")
 
 
-def plain(result: Any) -> Any:
+def plain(result: Any, entered: dict[int, bool] | None = None) -> Any:
     """Return the result of an operation if its tensors are dense ones of real numbers on the CPU.
+
+    Lists in several places are gone through once (``entered``).
 
     Raises:
         EvaluationRefused: they are something else (STEP304).
@@ -224,8 +227,11 @@ def plain(result: Any) -> Any:
     elif isinstance(result, complex):
         raise EvaluationRefused(COMPLEX, "STEP304")
     elif isinstance(result, tuple | list):
-        for item in result:
-            plain(item)
+        entered = {} if entered is None else entered
+        if once(result, entered):
+            for item in result:
+                plain(item, entered)
+            entered[id(result)] = False
     return result
 
 
@@ -240,6 +246,7 @@ def check(
         EvaluationRefused: too large (STEP406), or see :func:`place`.
     """
     place(name, args, kwargs)
+    countable(*args, *kwargs.values())  # torch goes through each of their lists
     rule = _EXACT.get(name)
     if rule is not None:
         try:
@@ -292,7 +299,9 @@ def _unfamiliar(
     name: str, plain: Callable[..., Any], args: Args, kwargs: Kwargs, limits: EvaluationLimits, own: Args = ()
 ) -> None:
     """Bound an operation of which nothing is known but its arguments."""
-    values = list(_flat([*args, *kwargs.values(), *own]))
+    given = [*args, *kwargs.values(), *own]
+    countable(given)
+    values = list(_flat(given))
     numbers = [value for value in values if type(value) in (int, float) and value > 1]
     growth = _product_of(numbers)
     sizes = [max(value.numel(), 1) for value in values if isinstance(value, torch.Tensor)]

@@ -24,6 +24,7 @@ from stepcore.sim.fnvec.machine import Machine
 from stepcore.sim.fnvec.names import AtenName, Namespace, Operation, aten_overload, method, namespace_member
 from stepcore.sim.fnvec.record import has_traced, result_fields
 from stepcore.sim.fnvec.scopes import NOTHING, UNBOUND, Scope, find, visible
+from stepcore.sim.fnvec.shared import countable
 from stepcore.sim.fnvec.statements import UNSETTLED, Closure
 from stepcore.sim.fnvec.tape import TV
 from stepcore.sim.fnvec.trace import Tracer
@@ -233,6 +234,7 @@ class Interpreter(Displays):
         if isinstance(op, ast.In | ast.NotIn):
             if has_traced((left, right)):
                 raise NoRule
+            countable(left, right if isinstance(right, list | tuple) else None)
             return (left in right) if isinstance(op, ast.In) else (left not in right)
         return self.machine.binary(self.operator_name(op), left, right)
 

@@ -17,6 +17,7 @@ from stepcore.fn.terms import breach
 from stepcore.sim.fnvec import guard
 from stepcore.sim.fnvec.errors import EvaluationLimits, EvaluationRefused
 from stepcore.sim.fnvec.names import Operation, method
+from stepcore.sim.fnvec.shared import countable, leaves
 
 if TYPE_CHECKING:
     from stepcore.sim.conditions import Noting
@@ -29,6 +30,7 @@ _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
 }  # fmt: skip
 BINARY: Final[dict[str, Operation]] = {name: Operation(name, function) for name, function in _BINARY.items()}
+COMPARING: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 UNARY: Final[dict[str, Operation]] = {
     "neg": Operation("neg", operator.neg),
     "bitwise_not": Operation("bitwise_not", operator.invert),
@@ -95,6 +97,8 @@ class Machine:
     def numbers(self, name: str, left: Any, right: Any) -> Any:
         """Apply an operator to plain Python values within the limits."""
         limits = self.limits
+        if name in COMPARING:
+            countable(left, right)
         if name == "pow" and isinstance(left, int) and isinstance(right, int) and right > 0:
             if left.bit_length() * right > limits.bits:
                 raise EvaluationRefused(f"an integer of more than {limits.bits} bits", "STEP406")
@@ -149,6 +153,8 @@ class Machine:
         """Return ``base[index]``."""
         if isinstance(index, list) and isinstance(base, torch.Tensor):
             index = index_list(index)
+        elif isinstance(index, tuple):
+            countable(index)  # a key is hashed, and torch goes through what indexes a tensor
         return base[index]
 
     def set_item(self, base: Any, index: Any, value: Any) -> None:
@@ -156,6 +162,8 @@ class Machine:
         if isinstance(base, torch.Tensor):
             self.own(base)
             index = index_list(index) if isinstance(index, list) else index
+        if isinstance(index, tuple):
+            countable(index)
         if isinstance(base, list) and isinstance(index, slice) and isinstance(value, list | tuple | str | range):
             self.fits(len(base) + len(value))
         base[index] = value
@@ -176,10 +184,9 @@ def index_list(index: list[Any]) -> list[Any]:
     Raises:
         EvaluationRefused: it holds anything but numbers and lists of numbers.
     """
-    for item in index:
-        if isinstance(item, list):
-            index_list(item)
-        elif not isinstance(item, int):
+    countable(index)
+    for item in leaves(index):
+        if not isinstance(item, int):
             raise EvaluationRefused("a list that indexes a tensor holds numbers; write a tuple for several dimensions")
     return index
 

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from stepcore.sim.fnvec.batch import common_shape
 from stepcore.sim.fnvec.errors import EvaluationRefused
+from stepcore.sim.fnvec.shared import leaves
 
 _META: Final = torch.device("meta")
 _REMEMBERED: Final = 4096
@@ -126,8 +127,4 @@ def _key(value: Any) -> Any:
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _tensors(item)
+    return (leaf for leaf in leaves((value,)) if isinstance(leaf, Tensor))

@@ -11,6 +11,7 @@ import torch
 from stepcore.sim.fnvec.batch import Shape, common_shape
 from stepcore.sim.fnvec.errors import EvaluationLimits, NoRule
 from stepcore.sim.fnvec.machine import Machine, pointer
+from stepcore.sim.fnvec.shared import once
 from stepcore.sim.fnvec.tape import TV, NamedFields, Reg, Root, Tape, Tensor
 
 
@@ -175,29 +176,35 @@ def result_fields(value: Any) -> tuple[str, ...]:
     return type(value).__match_args__ if is_result else ()
 
 
-def has_traced(values: Any) -> bool:
-    """Return whether a traced value is among ``values`` or in the lists among them."""
+def has_traced(values: Any, entered: dict[int, bool] | None = None) -> bool:
+    """Return whether a traced value is among ``values`` or in the lists among them, each ``entered`` once."""
     for value in values:
         kind = type(value)
         if kind is TV:
             return True
-        if (kind is list or kind is tuple or kind is NamedFields) and has_traced(value):
-            return True
+        if kind is list or kind is tuple or kind is NamedFields:
+            entered = {} if entered is None else entered
+            if once(value, entered):
+                if has_traced(value, entered):
+                    return True
+                entered[id(value)] = False
         if kind is slice and has_traced((value.start, value.stop, value.step)):
             return True
     return False
 
 
-def probe_of(value: Any) -> Any:
-    """Return the plain counterpart of a value; lists are converted item by item."""
+def probe_of(value: Any, done: dict[int, Any] | None = None) -> Any:
+    """Return the plain counterpart of a value; lists are converted item by item, and shared ones (``done``) stay so."""
     kind = type(value)
     if kind is TV:
         return value.probe
-    if kind is list:
-        return [probe_of(item) for item in value]
-    if kind is tuple or kind is NamedFields:
-        return tuple(probe_of(item) for item in value)
-    return value
+    if kind is not list and kind is not tuple and kind is not NamedFields:
+        return value
+    done = {} if done is None else done
+    if id(value) not in done:
+        items = [probe_of(item, done) for item in value]
+        done[id(value)] = items if kind is list else tuple(items)
+    return done[id(value)]
 
 
 def _reg(value: Any) -> Any:
