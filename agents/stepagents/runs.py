@@ -105,17 +105,13 @@ class WorkerSampler:
         if not self._proposer.prior:
             return {"experiences": experiences}
         job = self._executor.submit(prior_kind(self._proposer.prior), PriorRequest(experiences))
-        while True:
-            try:
-                return {"costs": job.result(_LOOK_SECONDS)}
-            except TimeoutError:
-                if stop.is_set():
-                    job.cancel()
-            except JobCancelled:
-                return {}
-            except JobError as error:
-                self._warn(f"experience cannot be used: {error.code} {error.message}")
-                return {}
+        try:
+            return {"costs": job.result_unless(stop.is_set)}
+        except JobCancelled:
+            return {}
+        except JobError as error:
+            self._warn(f"experience cannot be used: {error.code} {error.message}")
+            return {}
 
 
 def _put(

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepcore.cli.targets import parse_target, read_target
-from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, awaited, complain, console, waiting
 from stepcore.cli.verify import arrival_places
 from stepcore.findings.codes import about
 from stepcore.isolation import isolation_for
@@ -88,9 +88,8 @@ def run(
                 settling=settling,
             )
             isolation = isolation_for(target.path, network=held.network)
-            return pool.submit(
-                SIMULATE, request, seconds=held.seconds, on_progress=progress, isolation=isolation
-            ).result()
+            job = pool.submit(SIMULATE, request, seconds=held.seconds, on_progress=progress, isolation=isolation)
+            return awaited(job)
 
         def time(result: SimulateResult, order: Order) -> Beside | None:
             return _timed(file, config, result, dims, hw, order)

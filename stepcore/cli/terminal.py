@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 from stepcore.reports.text import clean
 from stepcore.text.wording import one_line
@@ -16,11 +18,14 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from stepcore.jobs import Job
+
 EXIT_CLEAN: Final = 0
 EXIT_FINDINGS: Final = 1
 EXIT_UNUSABLE: Final = 2
 EXIT_INTERRUPTED: Final = 130
 
+_Result = TypeVar("_Result")
 _PATIENCE: Final = 1.0  # seconds before anything is shown
 
 
@@ -40,6 +45,37 @@ def complain(message: str) -> None:
 def write_program(text: str) -> None:
     """Write a program to standard output: as it is into a file or pipe, harmless to a terminal."""
     sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
+
+
+def output_is_closed() -> bool:
+    """Return whether nobody can read standard output any more, as after `| head -1`; False where a system cannot tell.
+
+    What waits has to ask: writing would tell, but there is nothing to write yet.
+    """
+    try:
+        descriptor = sys.stdout.fileno()
+    except (AttributeError, OSError, ValueError):  # no output at all, or none of the system
+        return False
+    if not hasattr(select, "poll"):
+        return False
+    looked = select.poll()
+    looked.register(descriptor, 0)  # only what is told unasked: the other end is gone
+    return any(told & (select.POLLERR | select.POLLHUP) for _descriptor, told in looked.poll(0))
+
+
+def awaited(job: Job[_Result]) -> _Result:
+    """Return the value of a job whose result is to be printed.
+
+    Raises:
+        BrokenPipeError: nobody reads what is printed, so that the job was cancelled.
+        JobError: it failed.
+    """
+    from stepcore.jobs import JobCancelled  # `check` needs no workers
+
+    try:
+        return job.result_unless(output_is_closed)
+    except JobCancelled as error:
+        raise BrokenPipeError(errno.EPIPE, "nobody reads the output") from error
 
 
 def console() -> Console:

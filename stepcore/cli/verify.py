@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from stepcore.cli.targets import FileTarget, find_targets, read_target
-from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain, waiting
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, awaited, colours_wanted, complain, waiting
 from stepcore.findings.codes import about
 from stepcore.findings.verdict import NOT_CHECKED, as_row, static
 from stepcore.graph.task import impl_path, task_name
@@ -158,7 +158,7 @@ def _collect(order: _Order) -> None:
     if order.job is None:
         return
     try:
-        order.rows = order.job.result()
+        order.rows = awaited(order.job)
     except JobError as error:
         text = f"{error.place(order.path)}: {error.code} {error.message}"
         if about(error.code).ended_a_run:

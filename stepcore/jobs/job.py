@@ -6,7 +6,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from stepcore.isolation import Isolation
 from stepcore.jobdata.failures import Failure
@@ -18,6 +18,7 @@ from stepcore.records import Record
 
 log = logging.getLogger(__name__)
 
+_LOOK: Final = 0.2  # seconds between two questions to an owner who may stop waiting
 _T = TypeVar("_T")
 OnProgress: TypeAlias = Callable[[Any], None]
 OnAsk: TypeAlias = Callable[[Any], Any]
@@ -83,6 +84,21 @@ class Job(Generic[Result]):
             TimeoutError: it is still running after ``timeout`` seconds (the job goes on).
         """
         return self.future.result(timeout)
+
+    def result_unless(self, is_over: Callable[[], bool]) -> Result:
+        """Return the job's value, or cancel it once ``is_over`` says that nobody waits for it any more.
+
+        Raises:
+            JobError: as :meth:`result`.
+            JobCancelled: as :meth:`result`, and where it is over; the job may still need a moment to end.
+        """
+        while self.future.done() or not is_over():
+            try:
+                return self.future.result(_LOOK)
+            except TimeoutError:
+                continue
+        self.cancel()
+        raise JobCancelled
 
     def cancel(self) -> None:
         """Ask the job to stop; a running one that does not react within half a second of work is killed."""

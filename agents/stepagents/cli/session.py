@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -20,7 +21,7 @@ from stepagents.executors.executor import Executor
 from stepagents.executors.opening import ExecutorChoice, open_executor
 from stepagents.llm.options import Guardian
 from stepagents.sampling import Order, Sampler
-from stepcore.cli.terminal import EXIT_INTERRUPTED, complain, write_program
+from stepcore.cli.terminal import EXIT_INTERRUPTED, complain, output_is_closed, write_program
 from stepcore.jobdata.writing import Experience
 from stepcore.jobs.proposers import SEARCH, ProposerEntry
 from stepcore.records import Record
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from stepagents.llm.connect import Connection
     from stepagents.llm.providers import Endpoint
     from stepagents.llm.transcript import Heard
+
+
+_LOOK_SECONDS: Final = 0.25  # between two looks at whether somebody reads the output
 
 
 class ProposerChoice(Record):
@@ -346,7 +350,10 @@ def make_folder(folder: Path | None, option: str) -> None:
 def interruptible() -> Iterator[Event]:
     """Give an event that the first Ctrl-C (or SIGTERM) sets, so that what was earned is kept; the second one raises.
 
-    Outside the main thread nothing is caught.
+    It is set, too, when nobody reads standard output any more. Outside the main thread nothing is caught.
+
+    Raises:
+        BrokenPipeError: in the end, where nobody reads standard output.
     """
     stop = Event()
     if threading.current_thread() is not threading.main_thread():
@@ -360,8 +367,20 @@ def interruptible() -> Iterator[Event]:
         complain("stopping; what was found is kept (interrupt again to end at once)")
 
     before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    ended = Event()
+    threading.Thread(target=_watch_output, args=(stop, ended), name="stepsmith-output", daemon=True).start()
     try:
         yield stop
+        if stop.is_set() and output_is_closed():
+            raise BrokenPipeError(errno.EPIPE, "nobody reads the output")
     finally:
+        ended.set()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _watch_output(stop: Event, ended: Event) -> None:
+    """Set ``stop`` once nobody reads what is printed, until it has ``ended``."""
+    while not ended.wait(_LOOK_SECONDS) and not stop.is_set():
+        if output_is_closed():
+            stop.set()

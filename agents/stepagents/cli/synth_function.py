@@ -22,6 +22,7 @@ from stepcore.cli.terminal import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     EXIT_UNUSABLE,
+    awaited,
     complain,
     waiting,
     write_program,
@@ -32,7 +33,7 @@ from stepcore.jobdata.choices import SUFFIXES, Emit
 from stepcore.jobdata.failures import Finding
 from stepcore.jobdata.plain import to_plain
 from stepcore.jobdata.writing import FUNCTION, Experience, FunctionRequest, FunctionResult, Solution
-from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.jobs import Job, JobError, Limits, Pool
 from stepcore.jobs.proposers import AUTO, LOWER
 from stepcore.records import Record
 from stepcore.reports.text import clean
@@ -320,9 +321,7 @@ def _submit(
 
 def _finished(row: FunctionRow, job: Job[FunctionResult]) -> FunctionRow:
     try:
-        row.found = job.result()
-    except JobCancelled:
-        row.problem = "cancelled"
+        row.found = awaited(job)
     except JobError as error:
         line, column = error.detail.get("line"), error.detail.get("column")
         place = one_line(row.path) + ("" if line is None else f":{line}" + (f":{column}" if column else ""))

@@ -70,14 +70,14 @@ class _Ordered:
         with (
             SearchRecord(record_path(order, Path(request.records))) as record,
             Pool(worker_command(_JUDGE), workers, Limits(memory=limits.memory << 20)) as pool,
-            Judges(self._subject, self._target.chip, limits, pool) as judges,
+            Judges(self._subject, self._target.chip, limits, pool, self._is_over) as judges,
             open_executor(ExecutorChoice(workers=workers, module=OPTIMIZE_WORKER)) as timers,
         ):
             if record.known:
                 _tell(context, f"{record.known:,} candidates are known from before")
             watch = Watch(
                 lambda text: _tell(context, text),
-                lambda: context.concluded or context.cancelled,
+                self._is_over,
                 request.seconds,
                 lambda found: context.progress(_news(found)),
             )
@@ -94,6 +94,9 @@ class _Ordered:
             found, proposals=tuple(outcome.proposals), spent=told.spent, unasked=told.unasked, remembered=len(items),
             learned=learned,
         )  # fmt: skip
+
+    def _is_over(self) -> bool:
+        return self._context.concluded or self._context.cancelled
 
 
 @contextmanager

@@ -6,7 +6,7 @@ Those that were wrong before say nothing of a rewrite, and hinder none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -18,21 +18,24 @@ from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import time_program
 from stepcore.isolation import isolation_for
 from stepcore.jobdata.programs import VERIFY, VerdictRow, VerifyRequest
-from stepcore.jobs import Job, JobError, Limits, Pool
+from stepcore.jobs import Job, JobCancelled, JobError, Limits, Pool
+from stepcore.jobs.effort import Effort, usage_of_tree
 from stepcore.records import Record
 from stepcore.rewrites import RewriteSubject
 from stepcore.settings.limits import InForce
 from stepcore.timing.hardware import Hardware
 
+_LAST_SECONDS: Final = 1.0  # of work, see stepcore.jobs.effort
 SEEDS: Final = (42, 7, 20_011)
 _Verification: TypeAlias = Job[tuple[VerdictRow, ...]]
 
 
 class TextVerdict(Record):
-    """Whether a text is right; ``reason`` says why not."""
+    """Whether a text is right; ``reason`` says why not. ``stopped``: nobody knows, because the user wanted an end."""
 
     accepted: bool
     reason: str = ""
+    stopped: bool = False
 
 
 @dataclass
@@ -40,18 +43,23 @@ class Judges:
     """Verifies texts of one file. ``others`` are cycles of its other programs as they are, which must not grow.
 
     ``wrong`` names those of them that do not verify as they are.
+
+    Once its user wants an end a verification of the program as it is is given up; those of what was found, which are to
+    be kept, have a last second of work together, whatever the functions of the file do.
     """
 
     subject: RewriteSubject
     chip: Hardware
     limits: InForce
     pool: Pool | None = None  # of its owner, who closes it; else one is started
+    is_stopped: Callable[[], bool] = lambda: False  # whether its user wants an end
     others: Mapping[str, int] = field(init=False)
     bigger: Mapping[str, int] = field(init=False, default_factory=dict)
     wrong: frozenset[str] = field(init=False, default=frozenset())
 
     def __post_init__(self) -> None:
         self.others = self._cycles(self.subject.text)
+        self._last: Effort | None = None  # what there is after the user wanted an end
         self._pool = self.pool or Pool(size=available_cpus(), limits=Limits(memory=self.limits.memory << 20))
 
     def __enter__(self) -> Judges:
@@ -66,9 +74,9 @@ class Judges:
         bigger = self._twice()
         jobs = self._verify(self.subject.text, [(SEEDS[0], {})])
         larger = self._verify(self.subject.text, [(SEEDS[0], bigger)]) if bigger else []
-        self.wrong = _wrong(jobs) - {self.subject.name}
-        found = _verdict(jobs, self.wrong)
-        if larger and found.accepted and _verdict(larger, self.wrong).accepted:
+        self.wrong = _wrong(jobs, self.is_stopped) - {self.subject.name}
+        found = _verdict(jobs, self.wrong, self.is_stopped)
+        if larger and found.accepted and _verdict(larger, self.wrong, self.is_stopped).accepted:
             self.bigger = bigger
         _end(larger)
         return found
@@ -77,14 +85,25 @@ class Judges:
         """Verify texts on several seeds, and at other sizes where the old one was right there; yield in their order."""
         runs: list[tuple[int, Mapping[str, int]]] = [(seed, {}) for seed in SEEDS]
         runs += [(SEEDS[0], self.bigger)] if self.bigger else []
-        begun = [(self._slower(text), text) for text in texts]
+        begun = [("" if self._is_over() else self._slower(text), text) for text in texts]
         jobs = [[] if slower else self._verify(text, runs) for slower, text in begun]
         try:
             for (slower, _text), asked in zip(begun, jobs, strict=True):
-                yield TextVerdict(False, slower) if slower else _verdict(asked, self.wrong)
+                yield TextVerdict(False, slower) if slower else _verdict(asked, self.wrong, self._is_over)
         finally:
             for asked in jobs:
                 _end(asked)
+
+    def _is_over(self) -> bool:
+        """Whether its user wanted an end, and what workers may do after that is done."""
+        if self._last is None and self.is_stopped():
+            self._last = Effort(_LAST_SECONDS, self._usage)
+        return self._last is not None and bool(self._last.over())
+
+    def _usage(self) -> tuple[float, bool]:
+        """Return what the workers have used together, and whether one wants more."""
+        found = [usage for pid in self._pool.worker_pids if (usage := usage_of_tree(pid)) is not None]
+        return sum(used for used, _wants in found), any(wants for _used, wants in found)
 
     def _slower(self, text: str) -> str:
         """Return what is wrong with the other programs of the file, "" for nothing."""
@@ -121,21 +140,23 @@ class Judges:
         return found
 
 
-def _wrong(jobs: Sequence[_Verification]) -> frozenset[str]:
+def _wrong(jobs: Sequence[_Verification], is_over: Callable[[], bool]) -> frozenset[str]:
     """Return the names of the programs that a verification rejects; none where it has no result."""
     try:
-        return frozenset(row.task for job in jobs for row in job.result() if not row.accepted)
-    except JobError:
+        return frozenset(row.task for job in jobs for row in job.result_unless(is_over) if not row.accepted)
+    except (JobError, JobCancelled):
         return frozenset()  # which the verdict tells
 
 
-def _verdict(jobs: Sequence[_Verification], known: frozenset[str]) -> TextVerdict:
-    """Wait until one of the verifications of a text says that it is wrong, or all say that it is right.
+def _verdict(jobs: Sequence[_Verification], known: frozenset[str], is_over: Callable[[], bool]) -> TextVerdict:
+    """Wait until one of the verifications of a text says that it is wrong, all say that it is right, or it is over.
 
     ``known`` are programs that were wrong before.
     """
     try:
-        wrong = next((reason for job in jobs if (reason := _outcome(job, known)) is not None), None)
+        wrong = next((reason for job in jobs if (reason := _outcome(job, known, is_over)) is not None), None)
+    except JobCancelled:
+        return TextVerdict(False, "interrupted", stopped=True)
     finally:
         _end(jobs)
     return TextVerdict(wrong is None, wrong or "")
@@ -146,10 +167,14 @@ def _end(jobs: Sequence[_Verification]) -> None:
         job.cancel()
 
 
-def _outcome(job: _Verification, known: frozenset[str]) -> str | None:
-    """Return why what a job verified is wrong; None where it is right."""
+def _outcome(job: _Verification, known: frozenset[str], is_over: Callable[[], bool]) -> str | None:
+    """Return why what a job verified is wrong; None where it is right.
+
+    Raises:
+        JobCancelled: it was over first.
+    """
     try:
-        rows = [row for row in job.result() if row.task not in known]
+        rows = [row for row in job.result_unless(is_over) if row.task not in known]
     except JobError as error:
         return f"{error.code} {error.message}"
     wrong = next((row for row in rows if not row.accepted), None)

@@ -79,10 +79,12 @@ def optimized(
 
     empty = Optimized(subject.path, subject.name, target.chip.name, subject.text)
     first = judges.begin()
+    if first.stopped:
+        return replace(empty, ended="stopped", interrupted=True, problem="interrupted before it was verified as it is")
     if not first.accepted:
         return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
     order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(record.memory(memory)))
-    spread = None if executor is None else SpreadTrials(executor, subject, target)
+    spread = None if executor is None else SpreadTrials(executor, subject, target, watch.is_stopped)
     limits, tell = SearchLimits(watch.candidates, is_over), watch.found or _teller(watch.tell)
     search = Search(subject, target, record, limits, tell, order=order, spread=spread)
     if advice is not None:

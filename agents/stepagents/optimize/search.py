@@ -28,6 +28,7 @@ from stepagents.optimize.record import SearchRecord, Tried
 from stepagents.optimize.trials import CandidateTrials, LookedAt, Trier
 from stepcore.findings.diagnostics import apply_edits
 from stepcore.jobdata.optimizing import Figures
+from stepcore.jobs import JobCancelled
 from stepcore.rewrites import REWRITES, Rewrite, RewriteSubject, applied
 from stepcore.rewrites.depths import Depths
 
@@ -88,6 +89,9 @@ class Search:
         beam = [self._begin()]
         try:
             self._search(beam)
+        except JobCancelled:  # its user did not wait for the workers
+            if not self.limits.is_over():
+                raise
         finally:
             self.trials.cancel()
 
@@ -166,11 +170,15 @@ class Search:
         return [candidate for candidate in found if candidate is not None]
 
     def _until_over(self, answers: Iterable[_T]) -> Iterator[_T]:
-        """Yield answers until somebody wants an end, the first one in any case."""
-        for answer in answers:
-            yield answer
-            if self.limits.is_over():
-                return
+        """Yield answers until somebody wants an end, the first one in any case unless a worker would be waited for."""
+        try:
+            for answer in answers:
+                yield answer
+                if self.limits.is_over():
+                    return
+        except JobCancelled:
+            if not self.limits.is_over():
+                raise
 
     def _is_slow(self, cycles: int) -> bool:
         """Whether an estimate is well beyond the cycles of the old program: nothing slower is ever shown."""

@@ -152,9 +152,18 @@ def _kept(held: _Texts, text: str, make: Callable[[], RewriteSubject | None]) ->
 
 
 class SpreadTrials:
-    """Answers of workers: all questions are asked at once, as many are worked on as there are workers."""
+    """Answers of workers: all questions are asked at once, as many are worked on as there are workers.
 
-    def __init__(self, executor: Executor, subject: RewriteSubject, target: OptimizeTarget) -> None:
+    Who waits for an answer hears ``JobCancelled`` once ``is_stopped``: what nobody worked out is no cost.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        subject: RewriteSubject,
+        target: OptimizeTarget,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         chip = target.chip
         about = TrialSubject(
             path=subject.path, program=subject.name, affine=subject.affine,
@@ -162,6 +171,7 @@ class SpreadTrials:
         )  # fmt: skip
         self.problem = ""
         self._executor = executor
+        self._is_stopped = is_stopped
         self._about = shared(TrialSubject, about)
         self._jobs: list[Job[Any]] = []
 
@@ -197,7 +207,7 @@ class SpreadTrials:
 
     def _result(self, job: Job[_Result], nothing: _Result) -> _Result:
         try:
-            return job.result()
+            return job.result_unless(self._is_stopped)
         except JobError as error:
             self.problem = self.problem or f"{error.code} {error.message}"
             return nothing

@@ -57,7 +57,7 @@ class ProgramSearch:
         limits = in_force(order.config, Wishes(), user_wishes())
         with (
             SearchRecord(record_path(words)) as record,
-            Judges(subject, order.target.chip, limits) as judges,
+            Judges(subject, order.target.chip, limits, is_stopped=self.stop.is_set) as judges,
             watching(title) as tell,
         ):
             if record.known:
