@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from threading import Barrier
 
 import pytest
+from filelock import FileLock, Timeout
 
+import stepagents.llm.consent
+from processes import PATIENCE
 from stepagents.cli.asking import show
 from stepagents.llm.consent import FILE_NAME, ConsentError, choices, default_folder, remember, require_consent
 from stepcore.settings.config import ConfigError, read_config
+from stepcore.text.files import write_atomically
 
 REMOTE = "https://api.example.com/v1"
 MODEL = "large"
@@ -114,6 +120,38 @@ def test_a_no_is_kept_too(tmp_path: Path) -> None:
         require_consent(REMOTE, MODEL, option=False, folder=tmp_path, ask=never)
     with pytest.raises(ConsentError, match="refused before"):
         require_consent(REMOTE, MODEL, folder=tmp_path, ask=never)
+
+
+def test_answers_given_at_once_are_all_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answer is read, changed and written while no other one is."""
+    writers = iter(range(1, 9))
+    inside: list[int] = []
+
+    def write(path: Path, data: bytes) -> None:
+        inside.append(next(writers))
+        with pytest.raises(Timeout):
+            FileLock(path.with_name(f"{path.name}.lock"), timeout=0).acquire()
+        write_atomically(path, data)
+
+    monkeypatch.setattr(stepagents.llm.consent, "write_atomically", write)
+    begin = Barrier(8)
+
+    def answer(number: int) -> None:
+        begin.wait(PATIENCE)
+        remember(f"host{number}.example.com", MODEL, number % 2 == 0, tmp_path)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(answer, range(8)))
+    assert len(inside) == 8
+    assert choices(tmp_path) == {
+        f"host{number}.example.com" + (f" {MODEL}" if number % 2 == 0 else ""): number % 2 == 0 for number in range(8)
+    }
+
+
+def test_an_answer_whose_turn_never_comes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepagents.llm.consent, "_LOCK_SECONDS", 0.0)
+    with FileLock(tmp_path / f"{FILE_NAME}.lock"), pytest.raises(ConsentError, match="your answer cannot be kept"):
+        remember("api.example.com", MODEL, False, tmp_path)
 
 
 def test_a_project_may_forbid_but_not_agree(tmp_path: Path) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from stepagents.llm.consent import place_of
 from stepagents.llm.dialect import EndpointDialect
 from stepagents.llm.providers import MODELS, PROVIDERS, EndpointError, Price, is_local, resolve
 from stepagents.llm.transport import CompletionOptions, Message
@@ -148,3 +153,17 @@ def test_a_chain_of_complaints_ends() -> None:
     assert steps == 7
     assert dialect == EndpointDialect(False, "user", False, "", False, False)
     assert EndpointDialect().without("I do not like your prompt") == EndpointDialect()
+
+
+PLACES = json.loads((Path(__file__).parent / "endpoint_places.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", PLACES, ids=lambda case: ascii(case["url"]))
+def test_addresses_are_read_as_the_editor_reads_them(case: dict[str, Any]) -> None:
+    """The extension's unit tests read the same table."""
+    if case["place"] is None:
+        with pytest.raises(EndpointError):
+            resolve("x", base_url=case["url"] or " ", environ={})
+    else:
+        found = resolve("x", base_url=case["url"], environ={"OPENAI_API_KEY": "sk-123456"})
+        assert (place_of(found.base_url), found.is_local) == (case["place"], case["local"])

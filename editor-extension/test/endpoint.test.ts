@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 
-import { ask, isLocal, placeOf } from "../src/writing/endpoint";
+import { ask, placeOf } from "../src/writing/endpoint";
 import { label, summary } from "../src/writing/labels";
 import type { ModelAnswer, ModelQuestion } from "../src/server";
 
@@ -169,13 +171,6 @@ test("an endpoint that hangs ends with the signal", async () => {
   assert.equal(answer.fault, "timeout");
 });
 
-test("only endpoints of this machine are local", () => {
-  assert.ok(isLocal("http://localhost:11434/v1"));
-  assert.ok(isLocal("http://[::1]:8000"));
-  assert.ok(!isLocal("https://localhost.example.org/v1"));
-  assert.ok(!isLocal("not an address"));
-});
-
 test("programs are told apart by operators and memory", () => {
   const unknown = { off_chip_bytes: null, compulsory_bytes: null, traffic_ratio: null, sizes: {} };
   const solution = { impl: "", operators: 4, on_chip_bytes: 2048, streaming_degree: 0.987, ...unknown };
@@ -185,11 +180,16 @@ test("programs are told apart by operators and memory", () => {
   assert.match(summary({ ...solution, on_chip_bytes: 12 }), /^12 B on chip/);
 });
 
-test("hosts have one spelling, and what is not encrypted is marked", () => {
-  for (const url of ["https://API.Far.Example/v1", "https://api.far.example./v1", "https://api.far.example:443"]) {
-    assert.equal(placeOf(url), "api.far.example");
+interface Case {
+  readonly url: string;
+  readonly place: string | null;
+  readonly local?: boolean;
+}
+
+test("addresses are read as the command line reads them, and what readers differ about is refused", () => {
+  const cases = JSON.parse(readFileSync(join("..", "tests", "endpoint_places.json"), "utf8")) as readonly Case[];
+  assert.ok(cases.length > 90);
+  for (const { url, place, local } of cases) {
+    assert.deepEqual(placeOf(url), place === null ? undefined : { place, isLocal: local }, url);
   }
-  assert.equal(placeOf("https://api.far.example:8443/v1"), "api.far.example:8443");
-  assert.equal(placeOf("HTTP://api.far.example:80/v1"), "http://api.far.example");
-  assert.equal(placeOf("https://user@evil.example\\@api.far.example"), "evil.example");
 });

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from ipaddress import ip_address
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from stepagents.llm.providers import is_local
+from stepagents.llm.providers import is_local, plain_host
 from stepcore.system.scarce import reason_of
 from stepcore.text.files import Unusable, read_file, write_atomically
 from stepcore.text.wording import one_line
 
 FILE_NAME: Final = "send-to-provider.json"
+_LOCK_SECONDS: Final = 30.0  # until another answer that is being written is no longer waited for
 _OPEN: Final = "http://"  # in front of a host to which nothing is encrypted
 _QUESTION: Final = """The task, programs tried for it with what the checker said, and earlier solutions of
 yours as examples would be sent to {model} at {host}.
@@ -71,8 +71,7 @@ def require_consent(
     """
     if is_local(base_url):
         return
-    host = host_of(base_url)
-    place = host if urlsplit(base_url).scheme == "https" else _OPEN + host
+    host, place = host_of(base_url), place_of(base_url)
     if option is not None:
         remember(place, model, option, folder)
     kept = choices(folder)
@@ -87,13 +86,16 @@ def host_of(base_url: str) -> str:
     """Return the host of an endpoint, in one spelling, with its port where that is not the usual one."""
     parts = urlsplit(base_url)
     usual = {"https": 443, "http": 80}.get(parts.scheme)
-    host = (parts.hostname or base_url).rstrip(".")
-    if (
-        ":" in host
-    ):  # an IP address, which would run into its port without the brackets, and can be shortened in many ways
-        with suppress(ValueError):
-            host = f"[{ip_address(host).compressed}]"
+    host = plain_host(base_url) or base_url
+    if ":" in host:  # an IP address, which would run into its port without the brackets
+        host = f"[{host}]"
     return host + (f":{parts.port}" if parts.port not in (None, usual) else "")
+
+
+def place_of(base_url: str) -> str:
+    """Return what a yes to send there holds for: the host, with ``http://`` in front where nothing is encrypted."""
+    host = host_of(base_url)
+    return host if urlsplit(base_url).scheme == "https" else _OPEN + host
 
 
 def _is_refused(kept: Mapping[str, bool], host: str) -> bool:
@@ -125,18 +127,38 @@ def remember(host: str, model: str, given: bool, folder: Path | None = None) -> 
         ConsentError: it cannot be kept.
     """
     path = (folder or default_folder()) / FILE_NAME
-    bare = host.removeprefix(_OPEN)
-    kept = {
-        place: known
-        for place, known in choices(folder).items()
-        if place.partition(" ")[0].removeprefix(_OPEN) != bare or (known and given)
-    }
-    kept[f"{host} {model}" if given else bare] = given
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, (json.dumps(kept, indent=2, sort_keys=True) + "\n").encode("utf-8"))
+        with _alone(path):
+            kept = _with(choices(folder), host, model, given)
+            write_atomically(path, (json.dumps(kept, indent=2, sort_keys=True) + "\n").encode("utf-8"))
     except OSError as error:
         raise ConsentError(f"{one_line(path)}: your answer cannot be kept: {reason_of(error)}") from error
+
+
+def _with(kept: Mapping[str, bool], host: str, model: str, given: bool) -> dict[str, bool]:
+    """Return the answers with one more, and without those that it takes back."""
+    bare = host.removeprefix(_OPEN)
+    found = {
+        place: known
+        for place, known in kept.items()
+        if place.partition(" ")[0].removeprefix(_OPEN) != bare or (known and given)
+    }
+    found[f"{host} {model}" if given else bare] = given
+    return found
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other processes and threads from changing the file of answers between reading and writing it.
+
+    Raises:
+        OSError: the lock cannot be had; its holder needs it for moments only.
+    """
+    from filelock import FileLock
+
+    with FileLock(path.with_name(f"{path.name}.lock"), timeout=_LOCK_SECONDS):
+        yield
 
 
 def _ask_for(

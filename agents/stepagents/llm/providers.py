@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from stepcore.records import Record
 
 _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST: Final = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?")
+_NUMBER: Final = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")  # what makes a host an address where it comes last
 LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -179,7 +181,19 @@ class Endpoint(Record):
 
 def is_local(base_url: str) -> bool:
     """Return whether ``base_url`` names this machine."""
-    return (urlsplit(base_url).hostname or "") in LOCAL_HOSTS
+    return plain_host(base_url) in LOCAL_HOSTS
+
+
+def plain_host(base_url: str) -> str:
+    """Return the host of an endpoint in one spelling, without its port; an IPv6 address without its brackets.
+
+    The editor's extension spells hosts the same way: a yes holds for a host, however it is written. "" for none.
+    """
+    host = (urlsplit(base_url).hostname or "").rstrip(".")
+    try:
+        return ip_address(host).compressed
+    except ValueError:
+        return host
 
 
 def resolve(
@@ -277,13 +291,22 @@ def _check_url(base_url: str) -> None:
         parts = None
     if not usable or parts is None:
         raise EndpointError("this base URL cannot be used; it looks like https://api.example.com/v1")
-    if "@" in parts.netloc or parts.query:
+    if "@" in parts.netloc or "?" in base_url:
         raise EndpointError("a base URL holds no user, password or query; put the key into an environment variable")
-    if not _HOST.fullmatch(parts.netloc) or "#" in base_url:
+    is_host = _HOST.fullmatch(parts.netloc) and _is_name_or_address(plain_host(base_url), parts.netloc)
+    if not is_host or "#" in base_url:
         # Readers of addresses differ about all else: who asks for consent must see the host that gets the text.
         raise EndpointError(
             "this base URL cannot be used: its host is a name or an IP address, such as api.example.com"
         )
+
+
+def _is_name_or_address(host: str, netloc: str) -> bool:
+    """Whether a host that looks like an address is one in full: `127.1` and `0x7f000001` are read as such by some."""
+    try:
+        return (ip_address(host).version == 6) is netloc.startswith("[")
+    except ValueError:
+        return not netloc.startswith("[") and not _NUMBER.fullmatch(host.rpartition(".")[2])
 
 
 def _key(provider: Provider, variable: str, environ: Mapping[str, str]) -> Secret:

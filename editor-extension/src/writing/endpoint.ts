@@ -200,26 +200,38 @@ function sleep(milliseconds: number): Promise<void> {
   return new Promise((done) => setTimeout(done, milliseconds));
 }
 
-/** The host of an endpoint, in one spelling, with its port where that is not the usual one. */
-export function hostOf(baseUrl: string): string {
-  try {
-    const { hostname, port } = new URL(baseUrl);
-    return hostname.replace(/\.$/, "") + (port === "" ? "" : `:${port}`);
-  } catch {
-    return baseUrl;
-  }
+/** An endpoint as its settings name it: what a yes to send there holds for, and whether it is this machine. */
+export interface Place {
+  /** The host with its port where that is not the usual one, and `http://` in front where nothing is encrypted. */
+  readonly place: string;
+  readonly isLocal: boolean;
 }
 
-/** What a yes to send there holds for: the host, and `http://` in front of one to which nothing is encrypted. */
-export function placeOf(baseUrl: string): string {
-  return `${/^http:/i.test(baseUrl.trim()) ? "http://" : ""}${hostOf(baseUrl)}`;
+const LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?";
+/** What every reader of addresses understands alike; the command line takes the same, see `stepagents.llm.providers`. */
+const ADDRESS = new RegExp(`^https?://(${LABEL}(?:\\.${LABEL})*\\.?|\\[[0-9a-f:.]+\\])(?::[0-9]*)?(?:/[!"$->@-~]*)?$`, "i");
+const LOCAL_HOSTS: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
+
+/**
+ * Where an address leads; undefined for one that cannot be used: it is none, it holds a user, a password or a query, or
+ * readers differ about its host, so that a user could agree to another host than the one that gets the text.
+ */
+export function placeOf(baseUrl: string): Place | undefined {
+  const named = ADDRESS.exec(baseUrl)?.[1]?.toLowerCase().replace(/\.$/, "");
+  if (named === undefined || !URL.canParse(baseUrl)) {
+    return undefined;
+  }
+  const { hostname, port, protocol } = new URL(baseUrl);
+  const host = hostname.replace(/\.$/, "");
+  // Numbers that are no address as it is usually written become one: 127.1, 0x7f000001.
+  if ((host !== named && !named.startsWith("[")) || port === "0") {
+    return undefined;
+  }
+  const open = protocol === "http:" ? "http://" : "";
+  return { place: `${open}${host}${port === "" ? "" : `:${port}`}`, isLocal: LOCAL_HOSTS.includes(host) };
 }
 
-/** Whether an endpoint is on this machine, so that nothing leaves it. */
-export function isLocal(baseUrl: string): boolean {
-  try {
-    return ["localhost", "127.0.0.1", "[::1]"].includes(new URL(baseUrl).hostname);
-  } catch {
-    return false;
-  }
+/** The host of an endpoint, for a message about it. */
+function hostOf(baseUrl: string): string {
+  return placeOf(baseUrl)?.place.replace(/^http:\/\//, "") ?? baseUrl;
 }

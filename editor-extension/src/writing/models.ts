@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 
 import { textSetting } from "../settings";
 import type { Receiver } from "./consent";
-import { ask, isLocal, placeOf } from "./endpoint";
+import { ask, placeOf } from "./endpoint";
 import type { FaultName, ModelAnswer, ModelQuestion } from "../server";
 
 const LIMIT_MS = 180_000;
@@ -63,11 +63,15 @@ export class Models {
     if (name === "") {
       return "No model is named: set stepsmith.model.name.";
     }
+    const found = placeOf(baseUrl);
+    if (found === undefined) {
+      return "stepsmith.model.baseUrl cannot be used: it has to look like https://api.example.com/v1, with a name or an IP address, and without user, password or query.";
+    }
     return {
       label: `${name} at ${baseUrl}`,
-      host: placeOf(baseUrl),
+      host: found.place,
       model: name,
-      isLocal: isLocal(baseUrl),
+      isLocal: found.isLocal,
       setKey: () => this.setKey(baseUrl),
       answer: async (question, token) => {
         const key = await this.secrets.get(SECRET + baseUrl);
