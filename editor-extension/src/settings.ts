@@ -56,6 +56,23 @@ export function choiceSetting<T extends string>(
     : { value: chosen, problem: undefined };
 }
 
+/**
+ * Read a setting of `stepsmith` that is a limit. What a workspace or folder says counts only where it is stricter than
+ * what the user says, or the default: files that come with a repository may tighten a limit, and raise none.
+ */
+export function limitSetting(name: string, fallback: number, scope?: vscode.ConfigurationScope): Found<number> {
+  const found = vscode.workspace.getConfiguration("stepsmith", scope ?? null).inspect<unknown>(name);
+  const all = [found?.globalValue, found?.workspaceValue, found?.workspaceFolderValue];
+  const wrong = all.find((value) => value !== undefined && !isLimit(value));
+  const own = isLimit(found?.globalValue) ? found.globalValue : fallback;
+  const value = Math.min(own, ...all.slice(1).filter(isLimit));
+  return wrong === undefined ? { value, problem: undefined } : wrongType(name, wrong, "a number above 0", value);
+}
+
+function isLimit(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value > 0;
+}
+
 function wrongType<T>(name: string, value: unknown, wanted: string, instead: T): Found<T> {
   return { value: instead, problem: `stepsmith.${name} has to be ${wanted}; ${JSON.stringify(value)} is ignored` };
 }

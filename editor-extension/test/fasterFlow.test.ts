@@ -173,8 +173,25 @@ test("the cursor says which program is meant, and settings that are none are sai
   Object.assign(world.settings, { "faster.goal": "speed", "faster.capacity": "lots", "faster.seconds": "long" });
   world.activeTextEditor = { document: { uri: vscode.Uri.parse(URI) }, selection: { active: { line: 7 } } };
   await vscode.commands.executeCommand("stepsmith.makeFaster");
-  assert.deepEqual(ordered[0]?.arguments[0], { uri: URI, line: 7, choose: true, goal: "cycles", compute: 65_536 });
+  assert.deepEqual(ordered[0]?.arguments[0], { uri: URI, line: 7, choose: true, goal: "cycles", compute: 65_536, seconds: 60 });
   assert.equal(warned.length, 3);
+});
+
+test("a repository may shorten a search, and not lengthen it", async () => {
+  const seconds = async (user: unknown, workspace: unknown): Promise<unknown> => {
+    Object.assign(world.settings, { "faster.seconds": user });
+    world.workspaceSettings["faster.seconds"] = workspace;
+    ordered.length = 0;
+    await vscode.commands.executeCommand("stepsmith.makeFaster");
+    delete world.workspaceSettings["faster.seconds"];
+    return (ordered[0]?.arguments[0] as { seconds?: unknown }).seconds;
+  };
+  world.activeTextEditor = { document: { uri: vscode.Uri.parse(URI) }, selection: { active: { line: 7 } } };
+  assert.equal(await seconds(undefined, 604_800), 60);
+  assert.equal(await seconds(undefined, 5), 5);
+  assert.equal(await seconds(300, 604_800), 300);
+  assert.equal(await seconds(300, "for ever"), 300);
+  assert.equal(await seconds(300, -1), 300);
 });
 
 test("what cannot be made faster is said, and no panel opens", async () => {

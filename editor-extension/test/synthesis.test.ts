@@ -370,8 +370,10 @@ test("a cancelled order says nothing, one without trust is not sent", async () =
 
 test("a language model is asked for as long as the setting says", async () => {
   world.settings = { ...LOCAL, "write.seconds": 33 };
+  world.workspaceSettings["write.seconds"] = 3600;
   ends = [{ solutions: [SOLUTION], file: FILE, verdict: "equal" }];
   await synthesizeWithModel();
+  delete world.workspaceSettings["write.seconds"];
   assert.deepEqual(asked.map(({ proposer, seconds }) => [proposer, seconds]), [["model", 33]]);
   assert.equal(world.files.get(FILE), "# a program\n");
 });

@@ -9,7 +9,7 @@ import { offerPython } from "../missing";
 import { openAt } from "../pages/host";
 import type { ExplainedRewrites, ExplainOrder, OptimizeGoal, OptimizeOrder, OptimizeStarted, OptimizeStop, Taken, TakeOrder } from "../server";
 import { savedFirst } from "../files";
-import { choiceSetting, textSetting, valueOf } from "../settings";
+import { choiceSetting, limitSetting, textSetting, valueOf } from "../settings";
 import { mayRunCode } from "../trust";
 import type { Asking } from "../writing/asking";
 import type { Proposals } from "../writing/proposals";
@@ -191,7 +191,8 @@ export class Faster implements vscode.Disposable {
     const warn = (text: string): void => this.log.warn(text);
     const goal = this.settledGoal(uri);
     const capacity = valueOf(textSetting("faster.capacity", uri), warn);
-    const [compute, seconds] = [settings.get<unknown>("compute", 65_536), settings.get<unknown>("seconds", 60)];
+    const compute = settings.get<unknown>("compute", 65_536);
+    const seconds = valueOf(limitSetting("faster.seconds", 60, uri), warn);
     const { options, problems } = optionsFrom({ goal, capacity, compute, seconds });
     problems.forEach(warn);
     return options;

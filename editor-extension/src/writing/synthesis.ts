@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 
 import type { Server } from "../client";
+import { limitSetting } from "../settings";
 import { registerAll } from "../errors";
 import { exists, savedFirst, tellAndOfferSave } from "../files";
 import { NO_PYTORCH, SIZES_MISSING } from "../codes";
@@ -237,7 +238,7 @@ export class Synthesis implements vscode.Disposable {
     model: ModelOrder | undefined,
   ): Promise<WritingParams | undefined> {
     const { document, name } = request;
-    const limit = vscode.workspace.getConfiguration("stepsmith.write", document).get<number>("seconds", 60);
+    const limit = limitSetting("write.seconds", 60, document).value;
     const { proposer } = request.writer;
     const patience = proposer === AUTO || proposer === LOWER ? {} : { seconds: limit };
     const who = proposer === AUTO ? {} : { ...optionsOf(request.writer, this.asking), ...patience };

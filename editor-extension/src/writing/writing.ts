@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 
 import type { Server } from "../client";
+import { limitSetting } from "../settings";
 import { registerAll } from "../errors";
 import { replaceAll } from "../files";
 import { NO_PYTORCH } from "../codes";
@@ -104,7 +105,7 @@ export class Writing implements vscode.Disposable {
     const settings = vscode.workspace.getConfiguration("stepsmith.write", document);
     const target: WriteOrder = {
       uri: document.uri.toString(),
-      seconds: settings.get<number>("seconds", 60),
+      seconds: limitSetting("write.seconds", 60, document).value,
       solutions: settings.get<number>("solutions", 3),
       ...optionsOf(chosen, this.asking),
     };
