@@ -312,6 +312,19 @@ def test_an_address_where_nothing_is(address: str, message: str) -> None:
         open_executor(ExecutorChoice(ray=True, ray_address=address))
 
 
+def test_a_node_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(**_options: Any) -> None:
+        raise Exception("The current node timed out during startup. The machine is busy.")  # as Ray raises it
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(RayUnusable, match="Ray cannot be started here: The current node timed out"):
+        connect(None, 3)
+    monkeypatch.setattr(ray, "init", lambda: None)  # a mistake of ours: it takes no options
+    with pytest.raises(TypeError):
+        connect(None, 3)
+
+
 def test_ray_is_started_here_without_credentials_and_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[dict[str, str], dict[str, Any]]] = []
     monkeypatch.setenv("SOME_API_KEY", SECRET)

@@ -37,7 +37,7 @@ from stepcore.chips.keys import all_values, described
 from stepcore.chips.reader import read_hardware
 from stepcore.isolation import TEXT
 from stepcore.jobdata.kinds import JobKind
-from stepcore.jobdata.optimizing import SITES, Figures, SitesRequest
+from stepcore.jobdata.optimizing import SITES, TRIAL, Figures, SitesRequest
 from stepcore.jobs import Job, JobError, Limits
 from stepcore.rewrites import RewriteSubject, subject_of
 from stepcore.timing.hardware import PRESETS, Hardware
@@ -48,6 +48,15 @@ KEYS = [
     "path", "program", "hw", "verified", "cycles_before", "cycles", "bound", "bound_by", "on_chip_bytes",
     "off_chip_bytes", "compulsory_bytes", "seconds", "front", "steps",
 ]  # fmt: skip
+TASK = Path(__file__).parent / "tile_tasks" / "gated.step.yaml"
+SCRIPT = """\
+import torch
+
+import stepcore as step
+from stepcore.dims import M
+
+print(step.Bufferize(a=1).apply(step.Stream.of(torch.arange(3.0), shape=[M], name="E0")))
+"""
 STOPS = """\
 from typing import Annotated
 
@@ -198,9 +207,14 @@ def test_random_programs_made_faster_are_right_and_not_slower(first: int) -> Non
 
 
 class Failing(Lent):
-    """Workers whose jobs all take too long."""
+    """Workers whose jobs of some kinds all take too long, those of ``exact`` timing alone where that is said."""
 
-    def submit(self, kind: JobKind[Any, Any, Any], payload: Any, **_more: Any) -> Job[Any]:
+    kinds: tuple[JobKind[Any, Any, Any], ...] = (SITES, TRIAL)
+    exact = False
+
+    def submit(self, kind: JobKind[Any, Any, Any], payload: Any, **more: Any) -> Job[Any]:
+        if kind not in self.kinds or (self.exact and not payload.exact):
+            return super().submit(kind, payload, **more)
         job = Job(1, kind, payload, 1.0)
         job.finish(error=JobError("STEP405", "it took too long"))
         return job
@@ -211,6 +225,27 @@ def test_candidates_that_no_worker_times_are_told() -> None:
         search = searched(SearchRecord(), 10, workers)
     assert search.best is search.old
     assert search.trials.problem == "STEP405 it took too long"
+
+
+@pytest.mark.parametrize(("kinds", "exact"), [((SITES, TRIAL), False), ((TRIAL,), False), ((TRIAL,), True)])
+def test_a_search_whose_workers_were_lost_goes_on_as_if_they_had_not_been_asked(
+    tmp_path: Path, kinds: tuple[JobKind[Any, Any, Any], ...], exact: bool
+) -> None:
+    """Nothing is kept, or learned, of a question that nobody could answer: a run that lost its cluster came to this."""
+    path = tmp_path / "record.jsonl"
+    with (
+        SearchRecord(path) as record,
+        Failing(worker_command(OPTIMIZE_WORKER), size=2, limits=Limits(), isolation=TEXT) as workers,
+    ):
+        workers.kinds, workers.exact = kinds, exact
+        lost = searched(record, 20, workers)
+        assert lost.trials.problem
+        assert not any(cycles is None for _child, cycles in lost.pairs.found.values())
+    with SearchRecord(path) as record:
+        again = searched(record, 20)
+    alone = searched(SearchRecord(), 20)
+    assert (again.archive.front, again.spent) == (alone.archive.front, alone.spent)
+    assert len(alone.archive.front) > 1
 
 
 def test_a_worker_refuses_what_is_no_chip() -> None:
@@ -271,6 +306,12 @@ def test_two_processes_keep_one_record_and_a_kill_loses_nothing(tmp_path: Path) 
     with SearchRecord(path) as record:
         assert record.known == 400
         assert record.tried(f"{'a' * 9000}7") == Tried(7)
+
+
+def test_a_record_is_for_its_user_alone(tmp_path: Path) -> None:
+    """It holds lines of a user's code."""
+    with SearchRecord(tmp_path / "kept" / "record.jsonl"):
+        assert (tmp_path / "kept").stat().st_mode & 0o077 == 0
 
 
 def test_a_full_record_says_so_and_stays_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -417,6 +458,20 @@ def text_box(at: dict[str, str], text: str) -> tuple[float, float, float, float]
         return x - 7, x + 7, y - width / 2, y + width / 2
     left = x - {"start": 0.0, "middle": width / 2, "end": width}[at["text-anchor"]]
     return left, left + width, y - 7, y + 7
+
+
+@pytest.mark.parametrize(("name", "text", "said"), [
+    ("task.step.yaml", TASK.read_text(), "this task has no impl"),
+    ("task.step.yaml", "inputs: [", ":1: STEP903"),
+    ("program.py", STOPS.replace("def ", "def def "), "STEP902"),
+    ("nothing.py", "x = 1\n", "no function with @step.program"),
+    ("script.py", SCRIPT, "put its operators into a function with @step.program"),
+])  # fmt: skip
+def test_a_file_without_a_program_says_why(tmp_path: Path, name: str, text: str, said: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    code, output = run(str(path))
+    assert (code, said in output) == (2, True), output
 
 
 @pytest.mark.parametrize(("words", "said"), [

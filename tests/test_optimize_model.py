@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
+from typing import Any
 
 import pytest
 from typer import Typer
@@ -13,8 +16,8 @@ from typer.testing import CliRunner
 
 import fake_model_server as fake
 import stepagents.optimize.proof
-from fake_model_server import Behaviour, FakeModelServer, always, says
-from optimize_replay import GEMM, ROOT, SLOW, replay
+from fake_model_server import Asked, Behaviour, FakeModelServer, always, says
+from optimize_replay import GEMM, ROOT, SLOW, TRANSCRIPT, assert_as_then, replay
 from stepagents.cli.optimize import optimize
 from stepagents.experience.optimizations import Bottleneck, Change, OptimizationItem
 from stepagents.llm.client import Patience
@@ -24,7 +27,10 @@ from stepagents.llm.transport import Message
 from stepagents.optimize.candidates import OptimizeTarget, timed_subject
 from stepagents.optimize.model.asker import ModelAsker, Question
 from stepagents.optimize.model.prompts import misnamed, planner_messages, read_plans, read_rewrite, read_strategies
+from stepagents.optimize.model.search import ModelSearch
 from stepagents.optimize.model.text import NoProgram, NotAdmitted, admitted
+from stepagents.optimize.record import SearchRecord
+from stepagents.optimize.search import SearchLimits
 from stepcore.rewrites import RewriteSubject, applied, subject_of
 from stepcore.timing.hardware import PRESETS
 from warm import Lent
@@ -95,8 +101,27 @@ def test_a_whole_run_from_its_transcript(tmp_path: Path, monkeypatch: pytest.Mon
     assert "Rewrites that apply here" in first
     assert any("Where products rule" in each.text for each in asked if "You plan how" in each.text)
     assert any("Pair 1:" in each.text for each in asked)
+    assert_as_then(asked)
     again = run(str(path), "--hw", "default", "--proposer", "search", "--format", "json")
     assert json.loads(again[1])[0]["verified"] is True
+
+
+def test_a_replay_fails_where_one_letter_of_a_prompt_is_another() -> None:
+    then = [asked_again(each["lines"], each) for each in TRANSCRIPT["asked"]]
+    assert_as_then(then)
+    first, *_others = TRANSCRIPT["asked"]
+    lines = [*first["lines"][:-1], first["lines"][-1].replace("A", "B", 1)]
+    with pytest.raises(AssertionError, match=r"is not asked as in optimize_transcript\.json:\n(?s:.*)\n-A(?s:.*)\n\+B"):
+        assert_as_then([asked_again(lines, first), *then[1:]])
+    with pytest.raises(AssertionError, match="now nobody"):
+        assert_as_then(then[:-1])
+
+
+def asked_again(lines: list[str], question: dict[str, Any]) -> Asked:
+    """Return a request with a question of the transcript."""
+    page = [{"role": "system", "content": "the language"}] * (question["role"] == "executor")
+    messages = [*page, {"role": "user", "content": "\n".join(lines)}]
+    return Asked(0, {"messages": messages, "temperature": question["temperature"]}, {})
 
 
 def test_the_same_answers_give_the_same_program(tmp_path: Path) -> None:
@@ -165,6 +190,52 @@ def test_answers_are_paid_for_once(tmp_path: Path) -> None:
                 assert asker.ask([question, Question("planner", question.messages, 1)]) == ["fine", "fine"]
                 assert asker.answers == 2
         assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("begin", [False, True])
+def test_a_model_that_never_answers_holds_no_search_up(begin: bool) -> None:
+    with FakeModelServer(always(fake.hangs(begin))) as server:
+        limits = SearchLimits(is_over=lambda: bool(server.asked))  # its time is over once the model was asked
+        with asker(server) as found:
+            search = ModelSearch(gemm(), OptimizeTarget(PRESETS["default"]), SearchRecord(), limits, asker=found)
+            search.run()
+        assert len(server.asked) == 1
+        assert (search.archive.front, found.answers) == ((search.old,), 0)
+
+
+def test_whoever_asks_a_user_first_is_waited_for() -> None:
+    over: list[bool] = []
+
+    def is_over() -> bool:
+        over.append(True)
+        return True
+
+    def late(handler: fake.Handler, asked: Asked) -> None:
+        while len(over) < 3 and not asked.number:  # the user reads what is to be sent
+            sleep(0.01)
+        says("fine")(handler, asked)
+
+    with FakeModelServer(always(late)) as server, asker(server) as found:
+        found.asks_user = True
+        assert found.ask([Question("planner", (Message("user", "plan"),))], is_over) == ["fine"]
+        assert found.first_wait > 0
+
+
+def test_a_round_that_found_nothing_is_followed_by_other_answers() -> None:
+    with FakeModelServer(always(says('{"plans": ["Think."]}'))) as server, asker(server) as found:
+        search = ModelSearch(gemm(), OptimizeTarget(PRESETS["default"]), SearchRecord(), asker=found)
+        search.run()
+        assert len(server.asked) == found.answers == 9
+        temperatures = [each.body["temperature"] for each in server.asked if "You plan how" in each.text]
+        assert temperatures == [0.4, 0.7, 1.0]
+
+
+@contextmanager
+def asker(server: FakeModelServer) -> Iterator[ModelAsker]:
+    """What asks the model of a server, with a ledger of its own."""
+    endpoint = resolve("m", base_url=server.base_url)
+    with open_run(endpoint, ["parts"]) as opened, ModelAsker(opened.answering, "program") as found:
+        yield found
 
 
 @pytest.mark.parametrize(("words", "said"), [

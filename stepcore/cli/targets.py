@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stepcore.cli.files import find_programs
+from stepcore.findings.diagnostics import Severity
 from stepcore.records import Record
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.text.files import TextFile, Unusable, read_file
 from stepcore.text.wording import no_such_program
+
+if TYPE_CHECKING:
+    from stepcore.check import CheckResult
 
 
 class FileTarget(Record):
@@ -27,12 +32,18 @@ def parse_target(text: str) -> FileTarget:
     return FileTarget(Path(text))
 
 
-def no_program(path: Path, program: str | None, names: Iterable[str]) -> Unusable:
-    """Return that a file has no program, or not the one that was named; ``names`` are those there are."""
-    there = list(names)
-    if program is None or not there:
-        return Unusable(path, "no STeP program: no function with @step.program", "STEP910")
-    return Unusable(path, no_such_program(program, there), "STEP910")
+def no_program(target: FileTarget, result: CheckResult, names: Sequence[str]) -> Unusable:
+    """Return why a file has no program, or not the one that is meant; ``names`` are those there are."""
+    if target.program is not None and names:
+        return Unusable(target.path, no_such_program(target.program, names), "STEP910")
+    errors = [each for each in result.diagnostics if each.severity is Severity.ERROR]
+    if errors:
+        line, _column = result.source.line_col(errors[0].span.start)
+        more = f" (and {len(errors) - 1} more: run `stepsmith check`)" if len(errors) > 1 else ""
+        return Unusable(f"{target.path}:{line + 1}", f"{errors[0].message}{more}", errors[0].code)
+    if result.task is not None:
+        return Unusable(target.path, "this task has no impl; `stepsmith synth` writes one", "STEP910")
+    return Unusable(target.path, "no STeP program: no function with @step.program", "STEP910")
 
 
 def find_targets(texts: Sequence[str]) -> list[FileTarget | Unusable]:

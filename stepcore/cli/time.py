@@ -208,7 +208,7 @@ class _Session:
             if result.script is not None and not there:
                 raise Unusable(target.path, UNFOLLOWED, "STEP907")
             names = [*(each.name for each in there), *(each.name for each in result.compositions)]
-            raise no_program(target.path, target.program, names)
+            raise no_program(target, result, names)
         for program in programs:
             sized = self._at_dims(target, result, program, config)
             runs = [self._timed(target, result, sized, chip) for chip in chosen]

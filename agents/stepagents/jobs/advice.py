@@ -74,7 +74,7 @@ def open_advice(request: OptimizeRequest, context: Context) -> Iterator[ToldAdvi
                 told.remarks.append(f"the model, asked as {what}")
 
         asker = stack.enter_context(ModelAsker(Answering(transport, ledger, run), key_of(request.program), heard))
-        asker.is_stopped = lambda: context.concluded or context.cancelled
+        asker.is_stopped, asker.asks_user = lambda: context.concluded or context.cancelled, True
         told.advice = ModelAdvice(asker, goes_on=request.proposer == "auto")
         yield told
         if ledger is not None and not asker.is_stopped():

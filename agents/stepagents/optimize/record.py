@@ -65,7 +65,7 @@ class SearchRecord:
         if self._path is None:
             return self
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # it holds lines of its user's code
             if self._path.exists():
                 with self._path.open("rb") as file:
                     for line in file.read(MOST).decode("utf-8", errors="replace").split("\n"):

@@ -100,7 +100,7 @@ def optimized(
     ended: Ended = "stopped" if watch.is_stopped() else "time" if is_over() else ""
     right, refused = _proved(search, judges, watch.tell)
     if search.trials.problem:
-        refused.append(f"some candidates could not be timed: {search.trials.problem}")
+        refused.append(f"some candidates could not be timed, the same call tries them again: {search.trials.problem}")
     best = best_of(right, target, search.old)
     wrong = {step.rewrite for each in search.archive.front if each not in right for step in each.steps}
     learned = () if watch.is_stopped() else search.pairs.items(with_code, tuple(wrong) if refused else ())

@@ -25,7 +25,7 @@ from stepagents.optimize.features import change_of
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.pairs import RewriteChild, RewritePairs
 from stepagents.optimize.record import SearchRecord, Tried
-from stepagents.optimize.trials import CandidateTrials, LookedAt, Trier
+from stepagents.optimize.trials import CandidateTrials, LookedAt, Lost, Trier
 from stepcore.findings.diagnostics import apply_edits
 from stepcore.jobdata.optimizing import Figures
 from stepcore.jobs import JobCancelled
@@ -100,7 +100,7 @@ class Search:
         found: list[FasterText] = []
         while beam and patience and rounds and not self._is_over():
             self._look_at(beam)
-            for parent in beam:
+            for parent in (each for each in beam if self._known(each) is not None):
                 self.order.add(list(self._children(parent)))
             is_better, beam = False, []
             while not is_better and (children := self.order.take()) and not self._is_over():
@@ -188,10 +188,12 @@ class Search:
         return old.figures.cycles * (_SLOWER if self.target.goal is Goal.FRONT else 1)
 
     def _look_at(self, beam: Sequence[FasterText]) -> None:
-        """Have the record know all sites in the programs of a beam, and what holds them up."""
+        """Have the record know all sites in the programs of a beam, and what holds them up, where somebody can tell."""
         unknown = [parent for parent in beam if self._known(parent) is None]
         looked = self.trials.look([each.text for each in unknown], self.rewrites)
         for parent, found in zip(unknown, looked, strict=True):
+            if isinstance(found, Lost):
+                continue
             for rewrite, sites in zip(self.rewrites, found.sites, strict=True):
                 self.record.keep_sites(parent.key, rewrite.name, sites)
             self.record.keep_bottleneck(parent.key, found.bottleneck)
@@ -216,12 +218,18 @@ class Search:
         return None if bottleneck is None or len(known) < len(sites) else LookedAt(known, bottleneck)
 
     def _estimates(self, children: Sequence[RewriteChild]) -> Iterator[tuple[RewriteChild, int | None]]:
-        """Yield children with about how many cycles they take; what is not known is asked for, all of it at once."""
+        """Yield children with about how many cycles they take; what is not known is asked for, all of it at once.
+
+        Of a lost answer nothing is kept: the same search asks again when it is begun again.
+        """
         answers = self.trials.estimates([child.trial for child in children if self.record.tried(child.key) is None])
         for child in children:
             tried = self.record.tried(child.key)
             if tried is None:
-                tried = Tried(next(answers))
+                answer = next(answers)
+                if isinstance(answer, Lost):
+                    continue
+                tried = Tried(answer)
                 self.record.keep(child.key, tried)
             yield child, tried.estimate
 
@@ -233,7 +241,10 @@ class Search:
         for child, tried in zip(children, before, strict=True):
             known = tried
             if not tried.exact:
-                known = Tried(tried.estimate, True, next(answers))
+                answer = next(answers)
+                if isinstance(answer, Lost):
+                    continue
+                known = Tried(tried.estimate, True, answer)
                 self.record.keep(child.key, known)
             yield child, known.figures
 

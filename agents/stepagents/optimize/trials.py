@@ -55,6 +55,13 @@ class LookedAt(Record):
     bottleneck: Bottleneck
 
 
+class Lost(Record):
+    """Comes in place of an answer where whoever worked on it took too long or is gone: nothing is known then."""
+
+
+LOST: Final = Lost()
+
+
 class CandidateTrials(Protocol):
     """Answers come in the order of the questions.
 
@@ -63,13 +70,13 @@ class CandidateTrials(Protocol):
 
     problem: str
 
-    def look(self, texts: Sequence[str], rewrites: Sequence[Rewrite]) -> Iterator[LookedAt]:
+    def look(self, texts: Sequence[str], rewrites: Sequence[Rewrite]) -> Iterator[LookedAt | Lost]:
         """Yield, for each text, the sites of each rewrite in it, and what holds its program up."""
 
-    def estimates(self, trials: Sequence[Trial]) -> Iterator[int | None]:
+    def estimates(self, trials: Sequence[Trial]) -> Iterator[int | Lost | None]:
         """Yield about how many cycles each takes; None where it has errors, stops, or cannot be timed."""
 
-    def figures(self, trials: Sequence[Trial]) -> Iterator[Figures | None]:
+    def figures(self, trials: Sequence[Trial]) -> Iterator[Figures | Lost | None]:
         """Yield what each costs; None as for estimates."""
 
     def cancel(self) -> None:
@@ -175,42 +182,47 @@ class SpreadTrials:
         self._about = shared(TrialSubject, about)
         self._jobs: list[Job[Any]] = []
 
-    def look(self, texts: Sequence[str], rewrites: Sequence[Rewrite]) -> Iterator[LookedAt]:
+    def look(self, texts: Sequence[str], rewrites: Sequence[Rewrite]) -> Iterator[LookedAt | Lost]:
         """See :class:`CandidateTrials`."""
         names = tuple(rewrite.name for rewrite in rewrites)
         asked = [SitesRequest(**self._about, text=text, rewrites=names) for text in texts]
-        nothing = SitesResult(tuple(() for _ in names))
-        for result in self._answers(SITES, asked, nothing):
+        for result in self._answers(SITES, asked):
+            if isinstance(result, Lost):
+                yield result
+                continue
             plain = result.bottleneck
             bottleneck = _UNKNOWN if plain is None else from_plain(Bottleneck, plain)
             yield LookedAt([tuple(map(site_of, rows)) for rows in result.found], bottleneck)
 
-    def estimates(self, trials: Sequence[Trial]) -> Iterator[int | None]:
+    def estimates(self, trials: Sequence[Trial]) -> Iterator[int | Lost | None]:
         """See :class:`CandidateTrials`."""
-        return (result.estimate for result in self._answers(TRIAL, self._orders(trials, exact=False), TrialResult()))
+        answers = self._answers(TRIAL, self._orders(trials, exact=False))
+        return (each if isinstance(each, Lost) else each.estimate for each in answers)
 
-    def figures(self, trials: Sequence[Trial]) -> Iterator[Figures | None]:
+    def figures(self, trials: Sequence[Trial]) -> Iterator[Figures | Lost | None]:
         """See :class:`CandidateTrials`."""
-        return (result.figures for result in self._answers(TRIAL, self._orders(trials, exact=True), TrialResult()))
+        answers = self._answers(TRIAL, self._orders(trials, exact=True))
+        return (each if isinstance(each, Lost) else each.figures for each in answers)
 
     def _orders(self, trials: Sequence[Trial], *, exact: bool) -> list[TrialRequest]:
         return [TrialRequest(**self._about, **shared(Trial, trial), exact=exact) for trial in trials]
 
-    def _answers(
-        self, kind: JobKind[_Request, None, _Result], asked: Sequence[_Request], nothing: _Result
-    ) -> Iterator[_Result]:
-        """Ask at once, and return an iterator of the answers; ``nothing`` is that of a job that did not end well."""
+    def _answers(self, kind: JobKind[_Request, None, _Result], asked: Sequence[_Request]) -> Iterator[_Result | Lost]:
+        """Ask at once, and return an iterator of the answers."""
         self._jobs = [job for job in self._jobs if not job.future.done()]
         jobs = [self._executor.submit(kind, request) for request in asked]
         self._jobs += jobs
-        return (self._result(job, nothing) for job in jobs)
+        return self._results(jobs)
 
-    def _result(self, job: Job[_Result], nothing: _Result) -> _Result:
-        try:
-            return job.result_unless(self._is_stopped)
-        except JobError as error:
-            self.problem = self.problem or f"{error.code} {error.message}"
-            return nothing
+    def _results(self, jobs: Sequence[Job[_Result]]) -> Iterator[_Result | Lost]:
+        for job in jobs:
+            try:
+                result = job.result_unless(self._is_stopped)
+            except JobError as error:
+                self.problem = self.problem or f"{error.code} {error.message}"
+                yield LOST
+            else:
+                yield result
 
     def cancel(self) -> None:
         """See :class:`CandidateTrials`."""

@@ -31,6 +31,9 @@ from stepcore.text.files import Unusable
 from stepcore.text.wording import one_line
 
 _MOST: Final = 1 << 50  # bytes, FLOPs per cycle
+_SCRIPT: Final = (
+    "this script has no program whose lines could be rewritten; put its operators into a function with @step.program"
+)
 
 ProgramsArgument = Annotated[
     list[str], typer.Argument(metavar="FILE[::PROGRAM]...", help="Programs, files or folders.")
@@ -112,10 +115,12 @@ class ProgramOrders:
         file, config = read_target(target, self.configs)
         from stepcore.check import check_text
 
-        found = check_text(file.text, str(target.path), affine=config.affine, with_fixes=False).programs
-        names = [program.name for program in found if target.program in (None, program.name)]
+        result = check_text(file.text, str(target.path), affine=config.affine, with_fixes=False)
+        names = [program.name for program in result.programs if target.program in (None, program.name)]
         if not names:
-            raise no_program(target.path, target.program, (program.name for program in found))
+            if result.script is not None and not result.programs:
+                raise Unusable(target.path, _SCRIPT, "STEP910")
+            raise no_program(target, result, [program.name for program in result.programs])
         for name in dict.fromkeys(names):
             if stop.is_set():
                 return

@@ -15,6 +15,8 @@ from stepagents.executors.ray.slot import foreign_credentials
 _MISSING: Final = "ray is not installed: pip install ray, or use --executor local"
 _FIND: Final = "auto"  # the address of whatever cluster runs on this machine
 _REACH_SECONDS: Final = 10.0
+# What Ray raises where it cannot start or reach a cluster; for a node that does not start in time, `Exception` itself.
+_UNREACHABLE: Final = (ConnectionError, ValueError, RuntimeError, OSError, AssertionError)
 _STORE_BYTES: Final = 100 << 20  # of the Ray that is started here: payloads and results are small
 
 
@@ -43,7 +45,9 @@ def connect(address: str | None, size: int | None) -> bool:
             ray.init(
                 address="local", num_cpus=size, include_dashboard=False, object_store_memory=_STORE_BYTES, **options
             )
-    except (ConnectionError, ValueError, RuntimeError, OSError, AssertionError) as error:
+    except Exception as error:
+        if type(error) is not Exception and not isinstance(error, _UNREACHABLE):
+            raise
         where = f"the Ray cluster at {address} cannot be reached" if address else "Ray cannot be started here"
         raise RayUnusable(f"{where}: {first_line(error)}") from error
     return True

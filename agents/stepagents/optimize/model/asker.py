@@ -42,19 +42,21 @@ class Heard(Record):
 class ModelAsker:
     """Asks one model for one run. A context manager. ``heard`` gets every answer with its outcome.
 
-    ``problem`` says why no more is asked: the budget is spent, or the endpoint refuses.
+    ``problem`` says why no more is asked: the budget is spent, or the endpoint refuses. ``asks_user``: whoever answers
+    may ask a user first what may be sent, which is no time of the search.
     """
 
     answering: Answering
     about: str
     heard: Callable[[Heard], None] = lambda _heard: None
     is_stopped: Callable[[], bool] = lambda: False
+    asks_user: bool = False
     problem: str = field(default="", init=False)
     answers: int = field(default=0, init=False)
     tokens: int = field(default=0, init=False)
     cost: float | None = field(default=0.0, init=False)
     counted: bool = field(default=True, init=False)
-    first_wait: float = field(default=0.0, init=False)  # seconds of the first answers, in which a user may be asked
+    first_wait: float = field(default=0.0, init=False)  # seconds of the first answers, where a user may be asked
     _loop: LoopThread | None = field(default=None, init=False)
 
     def __enter__(self) -> ModelAsker:
@@ -75,8 +77,10 @@ class ModelAsker:
         """What all answers took, in words."""
         return spending(self.tokens, self.cost, is_counted=self.counted)
 
-    def ask(self, questions: Sequence[Question]) -> list[str]:
+    def ask(self, questions: Sequence[Question], is_over: Callable[[], bool] = lambda: False) -> list[str]:
         """Return the answers in the order of the questions; an empty text where none came.
+
+        ``is_over`` says when nobody waits for them any more: an endpoint may take longer than the whole search has.
 
         Raises:
             LedgerError: the ledger cannot be written, so that answers could be paid for twice.
@@ -88,11 +92,13 @@ class ModelAsker:
         began = monotonic()
         future = self._loop.start(self._all(questions))
         while not wait([future], _POLL).done:
-            if self.is_stopped():
+            is_with_user = self.asks_user and not self.first_wait
+            if self.is_stopped() or (is_over() and not is_with_user):
                 future.cancel()
                 return [""] * len(questions)
         found = future.result()
-        self.first_wait = self.first_wait or monotonic() - began
+        if self.asks_user:
+            self.first_wait = self.first_wait or monotonic() - began
         return [self._counted(question, each) for question, each in zip(questions, found, strict=True)]
 
     async def _all(self, questions: Sequence[Question]) -> list[StoredAnswer | FaultError]:

@@ -71,10 +71,10 @@ class ModelSearch(Search):
             beam = list(self.archive.front[:_BEAM])
         else:
             beam = [self._begin()]
-        for _round in range(_ROUNDS):
+        for number in range(_ROUNDS):
             if self._is_over() or self.asker is None or self.asker.problem:
                 return
-            children = [child for parent in beam for child in self._attempts(parent)]
+            children = [child for parent in beam for child in self._attempts(parent, number)]
             found = self._round(children)
             self._keep([each for each in found if self._is_right(each)])
             for child in children:
@@ -82,11 +82,14 @@ class ModelSearch(Search):
             for child in children:  # nothing is learned from a program that is not known to be right
                 if child.site.rewrite == MODEL and self.proved.get(child.key) != "":
                     self.pairs.found.pop(child.key, None)
-            self._learn(children)
+            self._learn(children, number)
             beam = list(self.archive.front[:_BEAM])
 
-    def _attempts(self, parent: FasterText) -> list[RewriteChild]:
-        """Return what the model makes of one program, as far as it is new."""
+    def _attempts(self, parent: FasterText, number: int) -> list[RewriteChild]:
+        """Return what the model makes of one program in a round, as far as it is new.
+
+        A round that found nothing leaves the prompts as they were, so each asks for further answers to them.
+        """
         subject, asker = self._here.timed(parent.text), self.asker
         self._look_at([parent])
         known = self._known(parent)
@@ -95,19 +98,21 @@ class ModelSearch(Search):
         sites = list(chain.from_iterable(known.sites))
         items = fitting(self.memory, known.bottleneck, MOST_ITEMS)
         asked = planner_messages(subject, self.target, sites, items, self.strategies, PLANS)
-        question = Question("planner", tuple(asked))
-        (answer,) = asker.ask([question])
+        question = Question("planner", tuple(asked), number)
+        (answer,) = asker.ask([question], self.limits.is_over)
         plans = read_plans(answer, PLANS)
         if answer:
             asker.heard(Heard(question, answer, f"{len(plans)} plans"))
         questions = [
-            Question("executor", tuple(executor_messages(subject, self.target, sites, plan)), number)
+            Question(
+                "executor", tuple(executor_messages(subject, self.target, sites, plan)), ATTEMPTS * number + attempt
+            )
             for plan in plans
-            for number in range(ATTEMPTS)
+            for attempt in range(ATTEMPTS)
         ]
         told = [plan for plan in plans for _ in range(ATTEMPTS)]
         found = []
-        for question, plan, text in zip(questions, told, asker.ask(questions), strict=True):
+        for question, plan, text in zip(questions, told, asker.ask(questions, self.limits.is_over), strict=True):
             child = self._child(parent, subject, known, plan, text, question) if text else None
             if child is not None:
                 found.append(child)
@@ -182,7 +187,7 @@ class ModelSearch(Search):
             self.proved[candidate.key] = self.prove(candidate.text)
         return not self.proved[candidate.key]
 
-    def _learn(self, children: Sequence[RewriteChild]) -> None:
+    def _learn(self, children: Sequence[RewriteChild], number: int) -> None:
         """Have the strongest slow-fast and fast-slow pairs of a round summarized."""
         timed: list[tuple[float, RewriteChild, int | None]] = []
         for child in children:
@@ -199,8 +204,8 @@ class ModelSearch(Search):
         for _ratio, child, cycles in (*faster, *slower):
             old, new = segment(child.parent.text, child.text)
             pairs.append((old[:_SEGMENT], new[:_SEGMENT], child.cycles_before, cycles))
-        question = Question("summarizer", tuple(summarizer_messages(pairs)))
-        (answer,) = self.asker.ask([question])
+        question = Question("summarizer", tuple(summarizer_messages(pairs)), number)
+        (answer,) = self.asker.ask([question], self.limits.is_over)
         found = read_strategies(answer)
         if answer:
             self.asker.heard(Heard(question, answer, f"{len(found)} strategies"))
