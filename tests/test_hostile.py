@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from hostile.corpus import DRAWN, HERE, INPUTS, KINDS, Input, load, pending, read_input, sample, task_file
+from hostile.frames import run_frame
 from hostile.runner import CPU, MEMORY, WORKER_MEMORY, environment, judged, run
 
 IS_WHOLE = os.environ.get("STEPSMITH_HOSTILE") == "all"
@@ -146,3 +147,26 @@ def test_what_does_not_hold_is_reported(tmp_path: Path) -> None:
         file.write_text(text, encoding="utf-8")
         inputs.append(read_input(file, file.parent.name))
     assert [outcome.holds for outcome in run(inputs)] == [False] * len(inputs)
+
+
+# A server that answers everything, and makes a mistake that costs only what is done in the background.
+STUMBLES = """\
+from stepserver import start
+
+begin = start.Server.start
+
+def stumble(server, inbox):
+    begin(server, inbox)
+    server.parts.reporter.run("counting", lambda: 1 / 0)
+
+start.Server.start = stumble
+raise SystemExit(start.serve())
+"""
+
+
+def test_a_server_that_logs_its_mistakes_and_goes_on_is_noticed() -> None:
+    item = next(item for item in CORPUS if item.name == "frame/m_serv_ignored_03.bin")
+    assert run_frame(item).problems == []
+    found = run_frame(item, (sys.executable, "-c", STUMBLES)).problems
+    assert [problem.partition(":")[0] for problem in found] == ["a traceback", "an error in the client's log"]
+    assert all("ZeroDivisionError" in problem for problem in found)

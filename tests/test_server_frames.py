@@ -243,3 +243,4 @@ def test_the_workers_end_with_a_server_that_cannot_read(tmp_path: Path) -> None:
         send(client, b"Content-Length: x\r\n\r\n")
         assert client.process.wait(LIMIT) == 1
         assert eventually(lambda: not any(alive(pid) for pid in pids))
+    assert "Traceback" not in client.stderr()  # all of it is there once the client has ended
