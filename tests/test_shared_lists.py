@@ -17,12 +17,14 @@ from cli_inputs import TASK
 from stepcore.check import check_text
 from stepcore.findings.errors import SimError
 from stepcore.fn.decl import FnScope
+from stepcore.frontend.values import StreamRef, holds_stream
 from stepcore.sim.flow import tensors_in
 from stepcore.sim.fnvec.env import FnEnv
-from stepcore.sim.fnvec.errors import EvaluationRefused, FnRuntimeError
+from stepcore.sim.fnvec.errors import EvaluationLimits, EvaluationRefused, FnRuntimeError
 from stepcore.sim.fnvec.machine import index_list
 from stepcore.sim.fnvec.record import has_traced, probe_of
 from stepcore.sim.fnvec.shared import leaves, unfolded
+from stepcore.sim.fnvec.trace import Tracer
 from stepcore.sim.nested import packed
 from stepcore.sim.world import tensors_of
 from test_function_semantics import interpreted
@@ -108,6 +110,39 @@ def test_what_looks_for_tensors_remembers() -> None:
     assert not has_traced([value, doubled(1, make=tuple)])
     probe = probe_of(value)
     assert probe[0] is probe[1]
+
+
+def test_a_choice_between_them_shares_as_they_do() -> None:
+    tracer = Tracer(EvaluationLimits(), 1)
+    condition = tracer.truth(tracer.argument(torch.tensor([1.0, 0.0, 2.0])))
+    yes, no = tracer.argument(torch.ones(3, 2)), tracer.argument(torch.zeros(3, 2))
+    chosen = tracer.choose(condition, doubled(yes), doubled(no))
+    assert chosen[0] is chosen[1]
+    assert len(list(leaves(chosen))) == 1
+    plain = tracer.wrap(doubled(1), doubled(1))
+    assert plain[0] is plain[1]
+
+
+def test_a_choice_between_lists_that_hold_themselves_is_no_walk_without_end() -> None:
+    tracer = Tracer(EvaluationLimits(), 1)
+    condition = tracer.truth(tracer.argument(torch.tensor([1.0, 0.0])))
+    yes: list[Any] = []
+    no: list[Any] = []
+    yes.append(yes)
+    no.append(no)
+    with pytest.raises(RecursionError, match="holds itself"):
+        tracer.choose(condition, yes, no)
+
+
+def test_the_search_for_a_stream_remembers() -> None:
+    stream = StreamRef(0)
+    assert not holds_stream(doubled(1))
+    assert not holds_stream({"a": doubled(1), "b": doubled(1, make=tuple)})
+    assert holds_stream([doubled(1), doubled(stream)])
+    assert holds_stream({"a": [{"b": stream}]})
+    itself: list[Any] = [1]
+    itself.append(itself)
+    assert not holds_stream(itself)
 
 
 def test_what_takes_each_item_is_bounded() -> None:

@@ -374,17 +374,20 @@ def is_stream(value: Value) -> bool:
     return type(value) is StreamRef or type(value) is Alternatives  # each application asks
 
 
-def holds_stream(value: Value, depth: int = 0) -> bool:
+def holds_stream(value: Value, depth: int = 0, seen: set[int] | None = None) -> bool:
     """Return whether ``value`` is a stream or holds one; of what is nested too deeply that is assumed."""
     if isinstance(value, DictView):
         value = value.owner
-    if isinstance(value, dict):
-        value = list(value.values())
     if isinstance(value, OnePass):
         return True  # nobody looks, for that would use it up
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, list | tuple | dict):
         return is_stream(value)
-    return depth > _DEEPEST or any(holds_stream(item, depth + 1) for item in value)
+    seen = set() if seen is None else seen
+    if id(value) in seen:  # lists that hold lists twice have more items than anybody can go through
+        return False
+    seen.add(id(value))  # of what outlives the walk: a list made of a dictionary's values would give its id away
+    items = value.values() if isinstance(value, dict) else value
+    return depth > _DEEPEST or any(holds_stream(item, depth + 1, seen) for item in items)
 
 
 def describe(value: Value) -> str:

@@ -11,7 +11,7 @@ import torch
 from stepcore.sim.fnvec.batch import Shape, common_shape
 from stepcore.sim.fnvec.errors import EvaluationLimits, NoRule
 from stepcore.sim.fnvec.machine import Machine, pointer
-from stepcore.sim.fnvec.shared import once
+from stepcore.sim.fnvec.shared import Pairs, once, pairwise
 from stepcore.sim.fnvec.tape import TV, NamedFields, Reg, Root, Tape, Tensor
 
 
@@ -102,8 +102,8 @@ class Recorder(Machine):
             self._full = self.tape.emit(shape, self._arguments, self.place, "shape")
         return self._full
 
-    def wrap(self, result: Any, expected: Any) -> Any:
-        """Return what a rule delivered as traced values, checked against the probe's result."""
+    def wrap(self, result: Any, expected: Any, done: Pairs | None = None) -> Any:
+        """Return a rule's result as traced values, checked against the probe's; pairs of lists ``done`` once."""
         if isinstance(result, TV):
             return result
         if type(result) is Reg:
@@ -113,9 +113,12 @@ class Recorder(Machine):
         if isinstance(result, list | tuple):
             if not isinstance(expected, list | tuple) or len(result) != len(expected):
                 raise NoRule
-            values = [self.wrap(r, e) for r, e in zip(result, expected, strict=True)]
             names = result_fields(expected)
-            return NamedFields.of(values, names) if len(names) == len(values) else type(expected)(values)
+
+            def made(values: list[Any]) -> Any:
+                return NamedFields.of(values, names) if len(names) == len(values) else type(expected)(values)
+
+            return pairwise(self.wrap, result, expected, made, done)
         return self._note_raw(result)
 
     def _value(self, reg: Reg, probe: Tensor) -> TV:

@@ -6,12 +6,14 @@ what takes each item as often as it stands there asks how many there are before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from stepcore.sim.fnvec.errors import EvaluationRefused
 
 MANY: Final = 1 << 20  # items of all lists of a value together
+Pairs = dict[tuple[int, int], Any]  # what became of two lists that were walked side by side, by their identities
+_WALKING: Final = object()
 _DEEP: Final = 200  # lists inside each other; Python's own comparison and torch's conversions recurse
 
 
@@ -47,6 +49,31 @@ def once(value: Any, entered: dict[int, bool]) -> bool:
     if walking is None:
         entered[id(value)] = True
     return walking is None
+
+
+def pairwise(
+    each: Callable[[Any, Any, Pairs], Any],
+    left: Sequence[Any],
+    right: Sequence[Any],
+    make: Callable[[list[Any]], Any],
+    done: Pairs | None = None,
+) -> Any:
+    """Return ``make`` of what ``each`` says about the items of two lists of one length, the same two lists only once.
+
+    ``each`` hands ``done`` on to the lists inside, so what two lists share side by side is shared in the result. Both
+    live as long as the walk does.
+
+    Raises:
+        RecursionError: the lists hold themselves.
+    """
+    done = {} if done is None else done
+    key = (id(left), id(right))
+    if key not in done:
+        done[key] = _WALKING
+        done[key] = make([each(a, b, done) for a, b in zip(left, right, strict=True)])
+    if done[key] is _WALKING:
+        raise RecursionError("a list holds itself")
+    return done[key]
 
 
 def unfolded(value: Any, most: int = MANY) -> int:

@@ -18,6 +18,7 @@ from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule, Restart
 from stepcore.sim.fnvec.machine import BINARY, INPLACE, UNARY, pointer
 from stepcore.sim.fnvec.names import Operation, method
 from stepcore.sim.fnvec.record import Recorder, has_traced, probe_of
+from stepcore.sim.fnvec.shared import Pairs, pairwise
 from stepcore.sim.fnvec.tape import TV, Reg, Root, Tensor
 
 Rule = Callable[["Tracer", Operation, Sequence[Any], dict[str, Any], Any], Any]
@@ -233,14 +234,14 @@ class Tracer(Recorder):
             reg, probe = self.emit(torch.ne, reg, 0), probe != 0
         return TV(reg, probe, Root(owned=False, ordinal=-1))
 
-    def choose(self, condition: TV, yes: Any, no: Any) -> Any:
-        """Return ``yes`` where the condition holds, ``no`` elsewhere: lists component by component."""
+    def choose(self, condition: TV, yes: Any, no: Any, done: Pairs | None = None) -> Any:
+        """Return ``yes`` where the condition holds, ``no`` elsewhere; lists by component, pairs ``done`` once."""
         if yes is no:
             return yes
         if isinstance(yes, list | tuple):
             if type(yes) is not type(no) or len(yes) != len(no):
                 raise NoRule
-            return type(yes)(self.choose(condition, a, b) for a, b in zip(yes, no, strict=True))
+            return pairwise(lambda a, b, pairs: self.choose(condition, a, b, pairs), yes, no, type(yes), done)
         if not isinstance(yes, torch.Tensor | TV) and not isinstance(no, torch.Tensor | TV):
             if type(yes) is type(no) and yes == no:
                 return yes
