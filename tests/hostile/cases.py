@@ -32,6 +32,9 @@ impl: |-
   return E1
 """
 _CODE = re.compile(r"STEP\d{3}")
+# How values of ours look inside: in a message they say nothing to whoever reads it.
+_KINDS = "ModuleRef|Helper|OperatorRef|OperatorValue|Scope|StreamRef|FnDecl|FnClass|TypeMaker|ProgramBuiltin"
+_INNER = re.compile(rf"<ast\.| object at 0x|\b(?:{_KINDS})\(|<unknown>")
 
 
 @dataclass
@@ -102,6 +105,8 @@ def check(seen: Seen, file: Path) -> bool:
     for item in errors:
         if len(item["message"]) > 2_000 or not item["message"].strip():
             seen.problems.append(f"{item['code']}: a message of {len(item['message'])} characters")
+        if (inner := _INNER.search(item["message"])) is not None:
+            seen.problems.append(f"{item['code']}: a message shows {inner[0]!r}, which is ours, and nobody wrote")
     # More are right only for a document of that many mistakes, of which then the first are listed or looked at.
     if len(errors) > 12 and not any(item["message"].startswith("and ") or item["code"] == "STEP912" for item in errors):
         seen.problems.append(f"{len(errors)} errors for one attack")

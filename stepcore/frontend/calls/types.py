@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stepcore.frontend.calls.arguments import arguments_of
 from stepcore.frontend.calls.members import DECORATORS, MAX_NAME, TYPE_MAKERS
-from stepcore.frontend.values import UNKNOWN, TypeMaker, Value, is_stream, is_unknown
+from stepcore.frontend.values import UNKNOWN, ModuleRef, TypeMaker, Value, describe, is_stream, is_unknown
 from stepcore.sizes.dim import MARKS, SIZE_RULE, Dim, is_name, is_size
 from stepcore.text.wording import whole
 from stepcore.types import MAX_COMPONENTS, TILE_RULE, Buffer, Element, Multihot, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaboration import Elaboration
+
+# What types may be made of, and values whose own text says in a message what they are.
+_PLAIN: Final = (Dim, int, float, str, Scalar, Buffer, Multihot, Tile, STuple, range, type(None))
 
 
 def _parts_are_usable(el: Elaboration, maker: TypeMaker, node: ast.Call, parts: list[Value]) -> bool:
@@ -35,6 +38,13 @@ def _parts_are_usable(el: Elaboration, maker: TypeMaker, node: ast.Call, parts: 
         el.report(
             "STEP222", node, text, f"write {zipped}" if zipped else "write types: step.f32, step.Buffer(step.f32, [K])"
         )
+        return False
+    strange = next((part for part in others if not isinstance(part, _PLAIN)), None)
+    if strange is not None:
+        what, way_out = describe(strange), "write a size: a symbol of stepcore.dims, or an integer"
+        if isinstance(strange, ModuleRef) and "." in strange.name and is_name(word := strange.name.rpartition(".")[2]):
+            way_out = f"other modules are not read: from stepcore.dims import {word}, or {word} = step.Symbol({word!r})"
+        el.report("STEP222", node, f"{el.text(node)} takes sizes and types, and not {what}", way_out)
         return False
     return True
 
