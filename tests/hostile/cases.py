@@ -33,8 +33,8 @@ impl: |-
 """
 _CODE = re.compile(r"STEP\d{3}")
 # How values of ours look inside: in a message they say nothing to whoever reads it.
-_KINDS = "ModuleRef|Helper|OperatorRef|OperatorValue|Scope|StreamRef|FnDecl|FnClass|TypeMaker|ProgramBuiltin"
-_INNER = re.compile(rf"<ast\.| object at 0x|\b(?:{_KINDS})\(|<unknown>")
+_OURS = "ModuleRef|Helper|OperatorRef|OperatorValue|Scope|StreamRef|FnDecl|FnClass|TypeMaker|ProgramBuiltin"
+_INNER = re.compile(rf"<ast\.| object at 0x|\b(?:{_OURS})\(|<unknown>")
 
 
 @dataclass
