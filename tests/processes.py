@@ -49,6 +49,13 @@ def worked(pid: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler of its own for a signal; one that has none is ended by it, as by SIGKILL."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    mask = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(mask.split()[1], 16) >> (number - 1) & 1)
+
+
 def children(pid: int) -> list[int]:
     """Return the processes that ``pid`` has started."""
     found = []

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -14,13 +19,19 @@ from typing import Any, cast
 import pytest
 
 from escape_checks import marked_processes
+from learning_models import TASK, experience
 from lsp_client import Client
-from processes import PATIENCE, eventually
+from processes import PATIENCE, catches, eventually, worked
+from stepagents.executors import opening
+from stepagents.executors.executor import Executor
+from stepagents.experience.verifying import verified
+from stepagents.llm.judging import TaskJudge
 from stepagents.optimize.candidates import OptimizeTarget
 from stepagents.optimize.proof import Judges
 from stepagents.optimize.record import SearchRecord
 from stepagents.optimize.search import Search, SearchLimits
 from stepagents.optimize.trials import SpreadTrials
+from stepcore.cli import main
 from stepcore.cli.terminal import awaited, output_is_closed
 from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import Job, JobCancelled, Pool
@@ -50,6 +61,23 @@ time.sleep(1000)
 def twice(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 """
+# A task whose worker is in torch for longer than anybody waits, and looks at no message there.
+LONG = """\
+inputs:
+- {name: E0, dtype: fp32, dims: [M, N], data_gen: torch.randn}
+fns:
+- {name: F, func_name: fn_f, input_dtype: fp32, output_dtype: fp32, apply: "return [input[0] * 2]"}
+outputs:
+- name: S0
+  dtype: fp32
+  dims: [M, N]
+  data_transform:
+  - |-
+    x = torch.ones(2048, 2048)
+    for i in range(2000):
+        x = torch.matmul(x, x) * 0
+    return input_data['E0'] * 2 + x[0, 0]
+"""
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 
 
@@ -69,6 +97,12 @@ class Stuck:
     def submit(self, *_arguments: Any, **_options: Any) -> Job[Any]:
         self.jobs.append(Job(len(self.jobs) + 1, untyped("none"), None, None))
         return self.jobs[-1]
+
+    def __enter__(self) -> Stuck:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Its jobs are never there."""
 
 
 def example() -> RewriteSubject:
@@ -131,6 +165,70 @@ def test_a_search_keeps_what_it_has_when_its_workers_are_not_waited_for(tmp_path
     assert all(job.cancelled for job in pool.jobs)
 
 
+def test_imported_programs_are_not_waited_for_when_an_end_is_wanted() -> None:
+    pool = Stuck()
+    found = list(verified(cast("Executor", pool), [experience("a"), experience("b")], after(2)))
+    assert found == ["interrupted"] * 2
+    assert [job.cancelled for job in pool.jobs] == [True] * 2
+
+
+def test_an_import_ends_when_nobody_reads_what_it_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, file = Stuck(), tmp_path / "experience.jsonl"
+    file.write_text(json.dumps({"stepsmith": 1, **asdict(experience()), "earned": 5.0}) + "\n", encoding="utf-8")
+    monkeypatch.setattr(opening, "open_executor", lambda: pool)
+    monkeypatch.setattr("stepagents.cli.experience.output_is_closed", after(2))
+    assert main(["experience", "import", str(file), "--store", str(tmp_path / "store.sqlite3")]) == 1
+    assert [job.cancelled for job in pool.jobs] == [True]
+
+
+def test_an_answer_that_nobody_waits_for_any_more_is_not_judged() -> None:
+    pool = Stuck()
+
+    async def give_up(threads: ThreadPoolExecutor) -> None:
+        judging = asyncio.create_task(
+            TaskJudge(cast("Executor", pool), threads, "a.step.yaml", TASK, 60.0).judge("answer", guarded=False)
+        )
+        while not pool.jobs:
+            await asyncio.sleep(0)
+        judging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await judging
+
+    with ThreadPoolExecutor(1) as threads:  # leaving it waits for its thread, which must not wait for the worker
+        asyncio.run(give_up(threads))
+    assert [job.cancelled for job in pool.jobs] == [True]
+
+
+def waits_without_end(text: str) -> int:
+    """Count the calls ``result()`` of a text: waits that only an answer ends."""
+    if ".result()" not in text:  # most are not worth reading
+        return 0
+    return sum(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "result"
+        and not node.args
+        and not node.keywords
+        for node in ast.walk(ast.parse(text))
+    )
+
+
+def test_nobody_waits_for_a_worker_without_a_way_to_stop() -> None:
+    """Each of these has its way: the answer is there already, the event loop cancels the job, or the start is short."""
+    files = [
+        path
+        for folder in ("stepcore", "agents/stepagents", "server/stepserver")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    found = {path.name: waits for path in files if (waits := waits_without_end(path.read_text(encoding="utf-8")))}
+    assert found == {
+        "sampler.py": 1, "run.py": 1, "asker.py": 1, "protocol.py": 1,  # of what is done
+        "judging.py": 1,  # cancelled by the loop that waits for its thread, see above
+        "probe.py": 1, "doctor.py": 1,  # a worker's start, whose time is limited
+        "writing.py": 1, "optimizing.py": 1,  # answers of a client, which end with the server's loop
+    }  # fmt: skip
+
+
 @linux_only
 def test_a_closed_output_is_noticed_without_writing(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
@@ -149,28 +247,30 @@ def test_a_closed_output_is_noticed_without_writing(monkeypatch: pytest.MonkeyPa
 
 COMMANDS = {
     "verify": ["verify", "--time-limit", "100000", "leaving.py"],
-    "simulate": ["simulate", "--time-limit", "100000", "leaving.py"],
     "optimize": ["optimize", "leaving.py"],
     "improve": ["improve", "--kind", "optimization", "leaving.py"],
     "synth": ["synth", "leaving.py::twice"],
+    "task": ["synth", "--budget-seconds", "100000", "long.step.yaml"],
 }
+# Each starts torch in a worker, which takes three seconds of processor time, so no two of them hold the same:
+# `simulate` waits as `verify` does, and what catches no SIGHUP (and SIGTERM) is ended by it as by SIGKILL, which is
+# asserted.
 WAYS = [
-    ("optimize", signal.SIGINT, 130),
-    ("optimize", None, 2),
     ("verify", None, 2),
-    ("improve", signal.SIGKILL, -signal.SIGKILL),
+    ("optimize", signal.SIGINT, 130),
+    ("task", signal.SIGINT, 130),
     *(
         pytest.param(*way, marks=pytest.mark.slow)
         for way in (
-            ("optimize", signal.SIGTERM, 130),
-            ("optimize", signal.SIGHUP, -signal.SIGHUP),
-            ("improve", signal.SIGINT, 130),
-            ("synth", signal.SIGTERM, -signal.SIGTERM),
+            ("optimize", None, 2),
+            ("improve", signal.SIGTERM, 130),
+            ("improve", signal.SIGHUP, -signal.SIGHUP),
             ("synth", None, 2),
-            ("simulate", None, 2),
+            ("task", signal.SIGKILL, -signal.SIGKILL),
         )
     ),
 ]
+WORK = 5.0  # seconds of processor time after which a worker has started and is busy with its task
 
 
 def leaving(folder: Path) -> Path:
@@ -179,6 +279,11 @@ def leaving(folder: Path) -> Path:
     text = LEAVES.replace("BEGUN", repr(str(begun))) + "\n\n" + EXAMPLE.read_text().partition('"""\n\n')[2]
     (folder / "leaving.py").write_text(text, encoding="utf-8")
     return begun
+
+
+def is_busy(command: str, pid: int, begun: Path) -> bool:
+    """Whether the worker of a command does what it is to be interrupted in."""
+    return worked(pid) > WORK if command == "task" else begun.exists()
 
 
 def marked(mark: str) -> dict[str, str]:
@@ -193,6 +298,7 @@ def test_a_command_ends_and_nothing_outlives_it(
 ) -> None:
     """``number`` None: nobody reads its output any more. A run that was waited for would have another exit code."""
     begun, mark = leaving(tmp_path), os.urandom(8).hex()
+    (tmp_path / "long.step.yaml").write_text(LONG, encoding="utf-8")
     env = {**marked(mark), "STEPSMITH_STORE": str(tmp_path / "store.sqlite3"), "XDG_CACHE_HOME": str(tmp_path)}
     words = [sys.executable, "-P", "-m", "stepcore.cli", *COMMANDS[command]]
     # Shells let what they start in the background ignore SIGINT, and that is inherited: these tests may be run so.
@@ -201,7 +307,9 @@ def test_a_command_ends_and_nothing_outlives_it(
     signal.signal(signal.SIGINT, ignored)
     with process:
         assert process.stdout is not None and process.stderr is not None
-        assert eventually(lambda: begun.exists() or process.poll() is not None)
+        assert eventually(lambda: is_busy(command, process.pid, begun) or process.poll() is not None)
+        assert catches(process.pid, signal.SIGTERM) == (command in ("optimize", "improve", "task"))
+        assert not catches(process.pid, signal.SIGHUP)
         if number is None:
             process.stdout.close()
         else:
@@ -215,7 +323,7 @@ def test_a_command_ends_and_nothing_outlives_it(
 
 
 @linux_only
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, None])
+@pytest.mark.parametrize("number", [signal.SIGKILL, None])
 def test_nothing_outlives_the_server(number: signal.Signals | None, tmp_path: Path) -> None:
     """``number`` None: the client is gone without a word."""
     begun, mark = leaving(tmp_path), os.urandom(8).hex()
@@ -225,6 +333,7 @@ def test_nothing_outlives_the_server(number: signal.Signals | None, tmp_path: Pa
         client.open(file.as_uri(), file.read_text())
         client.save(file.as_uri())
         assert eventually(begun.exists)
+        assert not any(catches(client.process.pid, each) for each in (signal.SIGTERM, signal.SIGHUP))
         if number is None:
             assert client.process.stdin is not None
             client.process.stdin.close()

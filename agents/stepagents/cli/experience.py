@@ -20,7 +20,7 @@ from stepagents.experience.database import StoreError
 from stepagents.experience.optimizations import remove_items, stored_items
 from stepagents.experience.store import Store, StoredExperience
 from stepagents.validated import END_OF_TIME
-from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, waiting
+from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, console, output_is_closed, waiting
 from stepcore.printing.task import impl_to_yaml
 from stepcore.reports.text import clean
 from stepcore.settings.data_folder import STORE_VARIABLE
@@ -209,7 +209,7 @@ def import_(
         else:
             stack.enter_context(waiting("verifying"))
             executor = stack.enter_context(open_executor()) if verify else None
-            verifier = (lambda found: verified(executor, found)) if executor is not None else None
+            verifier = (lambda found: verified(executor, found, output_is_closed)) if executor is not None else None
             done = import_lines(opened, lines, verifier)
     if output is ResultFormat.JSON:
         refused = [{"line": number, "reason": why} for number, why in done.refused]

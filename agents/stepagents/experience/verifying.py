@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from stepagents.executors.executor import Executor
@@ -15,8 +15,13 @@ from stepcore.printing.task import impl_to_yaml
 _ACCEPTED: Final = "accepted"  # the value of stepagents.judge.Stage.ACCEPTED, which is not imported for its weight
 
 
-def verified(executor: Executor, experiences: Sequence[Experience]) -> Iterator[str]:
-    """Yield for each experience an empty text if its program is right on all data of the judge, else why not."""
+def verified(
+    executor: Executor, experiences: Sequence[Experience], is_over: Callable[[], bool] = lambda: False
+) -> Iterator[str]:
+    """Yield for each experience an empty text if its program is right on all data of the judge, else why not.
+
+    Once ``is_over`` says that nobody waits for it, only those count whose verdicts are there.
+    """
     jobs = [
         executor.submit(
             JUDGE,
@@ -30,7 +35,7 @@ def verified(executor: Executor, experiences: Sequence[Experience]) -> Iterator[
     ]
     for job in jobs:
         try:
-            (found,) = job.result()
+            (found,) = job.result_unless(is_over)
         except JobCancelled:
             yield "interrupted"
         except JobError as error:
