@@ -152,6 +152,55 @@ def test_tensors_that_do_not_fit_are_found_before_the_run_that_refuses_them(
     assert (HEAD + text)[found.span.start :].startswith(("torch.ones", "[torch.ones", "'f33'"))
 
 
+DATA = 'E0 = Stream("E0", step.f32, 1, [4, 3])\n'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "E0.data = []\nE0.data.append(torch.ones(3, 4))",
+        "E0.data = torch.ones(3, 4)",
+        "E0.data = [torch.ones(3, 4), torch.ones(3, 4)]",
+        "E0.data = [torch.ones(3, 4).long()]",
+        "E0.data = [torch.ones(12)]",
+    ],
+)
+def test_data_that_a_stream_cannot_carry_are_found_before_the_run_that_refuses_them(tmp_path: Path, line: str) -> None:
+    error = by_run(tmp_path, DATA + line)
+    assert isinstance(error, step.StepError)
+    (found,) = checked(f"{DATA}{line}\nE1 = step.Copy().apply(E0)\n").diagnostics
+    assert (found.code, found.message) == (error.code, error.message)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "E0.data = [torch.load('x')]",
+        "xs = []\nfor p in torch.load('x'):\n    xs.append(p)\nE0.data = xs",
+        "xs = []\nwhile torch.load('x'):\n    xs.append(torch.ones(3, 4))\nE0.data = xs",
+        "def fill(xs):\n    xs.extend(torch.load('x'))\n\n\nxs = []\nfill(xs)\nE0.data = xs",
+        "xs = []\ntorch.utils.fill(xs)\nE0.data = xs",
+        "xs = []\nif torch.load('x'):\n    xs.append(torch.ones(3, 4))\nE0.data = xs",
+        "xs = [torch.load('x')]\nE0.data = [x for x in xs if x is not None]",
+        "xs = []\nwith open('x') as f:\n    xs.append(torch.load(f))\nE0.data = xs",
+        "xs = []\n[xs.append(x) for x in torch.load('x')]\nE0.data = xs",
+        "E0.data = None",
+        "E0.data = (torch.ones(3, 4),)",
+    ],
+)
+def test_of_data_that_only_a_run_knows_nothing_is_said(lines: str) -> None:
+    assert not checked(f"{DATA}{lines}\nE1 = step.Copy().apply(E0)\n").diagnostics
+
+
+def test_every_size_of_a_shape_is_found_among_those_of_its_stream(tmp_path: Path) -> None:
+    lines = "S0 = step.Promote(b=1).apply(E0)\nS1 = step.Flatten(L=[1]).apply(S0)\n"
+    (tmp_path / "made.py").write_text(HEAD + OF + lines + "n = [[s.ctx[size] for size in s.shape] for s in (S0, S1)]\n")
+    made = runpy.run_path(str(tmp_path / "made.py"))
+    assert made["n"] == [list(made["S0"].data[0].shape)[::-1], list(made["S1"].data[0].shape)[::-1]]
+    with pytest.raises(KeyError):
+        made["S0"].ctx[step.dims.K * 2]
+
+
 def test_sizes_that_the_tensors_have_are_bound() -> None:
     script = checked(f"{OF}E1 = step.Bufferize(a=1).apply(E0)\n").script
     assert script is not None

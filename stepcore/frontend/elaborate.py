@@ -249,8 +249,13 @@ class Elaborator(Elaboration):
             self.suppress_unused = True
             self.graph.complete = False
         for target in statement.targets:
+            if type(target) is ast.Attribute:
+                self.set_attribute(target, statement.value, value)
             self.bind(target, value)
         return SuiteEnd.NEXT
+
+    def set_attribute(self, target: ast.Attribute, given: ast.expr, value: Value) -> None:
+        """Look at what an attribute is set to; programs set none, which :meth:`bind` reports."""
 
     def _names_module(self, statement: ast.Assign) -> bool:
         """Report ``F = torch.nn.functional`` where no torch is known: no program uses modules."""

@@ -22,7 +22,7 @@ from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyModule
 from stepcore.frontend.sequences import items_of
 from stepcore.frontend.state import Abandon, Frame
-from stepcore.frontend.tensor_streams import made_of, symbols_of
+from stepcore.frontend.tensor_streams import carries, made_of, symbols_of
 from stepcore.frontend.values import (
     UNKNOWN,
     EvaluationContext,
@@ -30,6 +30,7 @@ from stepcore.frontend.values import (
     Method,
     ModuleRef,
     Scope,
+    StreamRef,
     TensorValue,
     TypeMaker,
     Value,
@@ -158,6 +159,22 @@ class ScriptElaborator(Elaborator):
                 for node in ast.walk(statement):
                     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                         names[node.id] = UNKNOWN
+
+    def set_attribute(self, target: ast.Attribute, given: ast.expr, value: Value) -> None:
+        """Report data that do not fit the type of their stream; what else is kept in attributes is not followed.
+
+        Of a list with a name nothing is said: whoever got it may have filled it.
+        """
+        if target.attr != "data" or not (isinstance(given, ast.List | ast.Tuple) or isinstance(value, TensorValue)):
+            return
+        owner = self.evaluate(target.value)
+        stream = self.graph.streams[owner.index] if isinstance(owner, StreamRef) else None
+        if stream is None or stream.type is None:
+            return
+        try:
+            carries(stream.type, value, stream.name or "a stream")
+        except StepError as error:  # as a run would say it
+            super().report(error.code, target, error.message)
 
     def make_stream(self, node: ast.Call, *, of_tensors: bool = False) -> Value | None:
         """Return the stream of ``step.Stream(name, dtype, rank, shape)`` or ``step.Stream.of(tensors, ...)``.

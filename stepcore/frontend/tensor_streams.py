@@ -82,6 +82,32 @@ def symbols_of(type_: StreamType) -> frozenset[str]:
     return frozenset(chain.from_iterable(Dim.of(size).symbols() for shape in tensor_shapes(type_) for size in shape))
 
 
+def carries(type_: StreamType, data: Value, label: str) -> None:
+    """Let pass what a stream may carry as its data, as far as the text says what that is: number, dtypes and axes.
+
+    Raises:
+        StepError: STEP207 or STEP208 where a run would refuse it with the same words, as ``stream.data = ...`` does.
+    """
+    items, shapes = components(type_.element), tensor_shapes(type_)
+    if isinstance(data, TensorValue) or (isinstance(data, list | tuple) and len(data) != len(items)):
+        found = counted(len(data), "value") if isinstance(data, list | tuple) else "a tensor"
+        way_out = "; put it in [ ]" if found == "a tensor" and len(items) == 1 else ""
+        text = f"data of {label} is a list of {counted(len(items), 'tensor')}, found {found}{way_out}"
+        raise StepError("STEP208", text)
+    if not isinstance(data, list | tuple):
+        return
+    for item, shape, part in zip(items, shapes, data, strict=True):
+        if not isinstance(part, TensorValue):
+            continue
+        wanted = _DTYPES[dtype_of(item)]
+        if part.dtype is not None and part.dtype != wanted:
+            text = f"data of {label} needs the dtype torch.{wanted} for {item}, found torch.{part.dtype}"
+            raise StepError("STEP208", text)
+        if part.sizes is not None and len(part.sizes) != len(shape):
+            text = f"data of {label} needs the shape ({_listed(shape)}), found ({_listed(part.sizes)})"
+            raise StepError("STEP207", text)
+
+
 def _tensors(value: Value) -> list[TensorValue] | None:
     """Return the tensors that are given, None where a run alone tells which."""
     parts = value if isinstance(value, list | tuple) else [value]
@@ -124,18 +150,8 @@ def _bound(
     known: dict[str, int] = {name: size for name, size in (ctx or {}).items() if is_size(size)}
     if parts is None:
         return known
-    items, shapes = components(type_.element), tensor_shapes(type_)
-    if len(parts) != len(items):
-        wanted, found = counted(len(items), "tensor"), counted(len(parts), "value")
-        raise StepError("STEP208", f"data of {label} is a list of {wanted}, found {found}")
-    for item, shape, part in zip(items, shapes, parts, strict=True):
-        wanted = _DTYPES[dtype_of(item)]
-        if part.dtype is not None and part.dtype != wanted:
-            text = f"data of {label} needs the dtype torch.{wanted} for {item}, found torch.{part.dtype}"
-            raise StepError("STEP208", text)
-        if part.sizes is not None and len(part.sizes) != len(shape):
-            text = f"data of {label} needs the shape ({_listed(shape)}), found ({_listed(part.sizes)})"
-            raise StepError("STEP207", text)
+    carries(type_, parts, label)
+    shapes = tensor_shapes(type_)
     if ctx is None or len(known) < len(ctx):  # a size that only a run knows may be any
         return {}
     for shape, part in zip(shapes, parts, strict=True):

@@ -277,11 +277,21 @@ def _read_shape(shape: Iterable[Any], where: str) -> Shape:
 
 
 class StreamSizes(dict[Any, int]):
-    """The sizes of a stream that an operator made, by names, and by symbols that are written so (sympy's, say)."""
+    """The sizes of a stream that an operator made, by names and by symbols that are written so (sympy's, say).
+
+    Whatever stands in its shape is found too: ``M*N``, and the 1 that ``Promote`` adds.
+    """
 
     def __missing__(self, key: object) -> int:
-        if not isinstance(key, str) and str(key) in self:
+        if isinstance(key, str):
+            raise KeyError(key)
+        if str(key) in self:
             return self[str(key)]
+        if isinstance(key, Dim) or is_size(key):
+            try:
+                return Dim.of(key).bind(self)
+            except DimError as error:
+                raise KeyError(key) from error
         raise KeyError(key)
 
 
