@@ -33,6 +33,19 @@ CASES = {
     "an annotation": "l = [1]\nk = l\nk[0]: int = 7\nc = l[0]",
     "brackets": "l = [1]\nk = l\n(k[0]) = 7\nc = l[0]",
     "a blank": "l = [1]\nk = l\nk. append(7)\nc = l[-1]",
+    "a line break before a method": "l = [1]\nk = l\nk\\\n.append(7)\nc = l[-1]",
+    "a line break of two marks": "l = [1]\nk = l\nk\\\r\n.append(7)\nc = l[-1]",
+    "a list far inside": "\n".join(
+        [
+            "l = [1]",
+            "l0 = [l]",
+            *(f"l{i + 1} = [l{i}]" for i in range(80)),
+            "k = l80",
+            *["k = k[0]"] * 81,
+            "k.append(7)",
+            "c = l[-1]",
+        ]
+    ),
     "a line break": "l = [1]\nk = l\nk[0] \\\n  = 7\nc = l[0]",
     "two targets": "k = l = [1]\nk[0], z = 7, 8\nc = l[0]",
     "a loop": "l = [1]\nk = l\nfor (k[0]) in [7]:\n    pass\nc = l[0]",
@@ -182,6 +195,11 @@ LONG = {
     "aliases": "\n".join(["l0 = l", *(f"l{i + 1} = l{i}" for i in range(999)), "l9.append(2)"]),
     "sums": "\n".join([*(f"a{i} = a{i + 1} + 1" for i in range(999)), "a999 = l", "a0.append(3)"]),
     "helpers": "\n".join(["def g0(x):\n    x.append(1)", *(f"g{i + 1} = g{i}" for i in range(999)), "g9(l)"]),
+    "lists in lists": "\n".join(["l0 = [l]", *(f"l{i + 1} = [l{i}]" for i in range(2999)), "l.append(2)"]),
+    "lists in lists, changed": "\n".join(
+        ["l0 = [l]", *(f"l{i + 1} = [l{i}]" for i in range(999)), *(f"l{i}.append(2)" for i in range(999))]
+    ),
+    "a ring of lists": "\n".join(["l0 = [l]", *(f"l{i + 1} = [l{i}]" for i in range(999)), "l0[0] = l999"]),
     "calls": "\n".join([*(f"def h{i}():\n    return h{i + 1}()" for i in range(999)), "l[0] = h0()"]),
 }
 

@@ -39,6 +39,7 @@ _LATER_BLOCK = re.compile(rf"\n{_NO_BLOCK}")  # with ``^`` in its place each cha
 # What CPython says when a block goes on behind the place where it was cut.
 _TRIPLE = "unterminated triple-quoted"
 _QUOTES = ('"""', "'''")
+_CONTINUED = ("\\\n", "\\\r\n")  # a backslash at the end of a line, which the next one continues
 _DEFINITION = re.compile(r"(?:def|class|import|from|async|return|with|try|while)\b|@")
 
 
@@ -234,7 +235,8 @@ def _block_end(text: str, starts: _Starts, at: int, merges: int) -> tuple[int, i
     _, fault = _parse(text[found[at] : found[end]])
     while fault is not None and end < at + merges and starts.has(end + 1):
         added = text[found[end] : found[end + 1]]
-        if not _goes_on(text[found[at]], fault, added):
+        continued = text.endswith(_CONTINUED, found[at], found[end])  # a comment's backslash leaves no fault
+        if not continued and not _goes_on(text[found[at]], fault, added):
             break
         end += 1
         if _TRIPLE in fault.message and not any(quotes in added for quotes in _QUOTES):

@@ -45,14 +45,16 @@ class Sharing:
         self._known: dict[int, set[Key]] = {}  # by the identity of an expression
         self._fixed = self._numbers_and_texts()
         self._join_all()
+        changes = [*self._changes()]
+        self._groups.flatten()
         names: dict[Key, set[str]] = {}  # by the groups that are, or are kept somewhere in, their values
         for name in self._facts.own:
             for group in self._groups.reached((0, name)):
                 names.setdefault(group, set()).add(name)
         whole = {group: frozenset(found) for group, found in names.items()}
         changed: dict[int, set[Key]] = {}
-        for number, group in self._changes():
-            changed.setdefault(number, set()).add(group)
+        for number, group in changes:
+            changed.setdefault(number, set()).add(self._groups.find(group))
         self._found = {
             number: _union([whole.get(group, _NONE) for group in groups]) for number, groups in changed.items()
         }
