@@ -282,7 +282,7 @@ class StreamSizes(dict[Any, int]):
     Whatever stands in its shape is found too: ``M*N``, and the 1 that ``Promote`` adds.
     """
 
-    def __missing__(self, key: object) -> int:
+    def __missing__(self, key: Any) -> int:
         if isinstance(key, str):
             raise KeyError(key)
         if str(key) in self:
