@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from stepcore.findings.verdict import UntestedCondition, Verdict
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ide.analysis import analyze
 from stepcore.ide.results import run_diagnostics
+from stepcore.sim import coverage, strength
 from stepcore.sim.deciding import may_decide
 from stepcore.sim.worker.verify import row
 
@@ -296,3 +298,26 @@ def test_most_functions_need_no_second_run() -> None:
     assert not may_decide(task.check("return step.Accum(fn=fn_top, b=1).apply(E0)").typed, None)
     for body in ("torch.maximum(input[0], torch.zeros_like(input[0]))", "max(input[0], 0)", "torch.sign(input[0])"):
         assert may_decide(bed(X, body).check(MAPPED.format("own")).typed, None), body
+
+
+@pytest.mark.parametrize("most", [0, 1 << 19])
+def test_where_the_search_for_numbers_ends_is_counted_and_told(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended after a second of the processor, without a word: a verdict depended on the machine."""
+    monkeypatch.setattr(coverage, "_BUDGET", most)
+    monkeypatch.setattr(time, "process_time", lambda: pytest.fail("a verdict looks at the processor's time"))
+    found = [verdict(f"{X} * 1", NEVER.format(x="input[0]")) for _ in range(2)]
+    first, second = ([each.note for each in each.untested.conditions] for each in found if each.untested is not None)
+    assert first == second
+    assert all(each.accepted for each in found)
+    assert "was never true: what follows it is not verified" in first[0]
+    assert first[-1].startswith("the search for numbers at which conditions go the other way ended after ")
+    assert ("after 0 tries" in first[-1]) is (most == 0)
+
+
+def test_where_the_search_for_a_dependence_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strength, "_BUDGET", 0)
+    found = verdict(f"{X} * 1", "input[0] * 1")
+    assert found.accepted
+    assert found.untested is not None
+    (told,) = found.untested.conditions
+    assert told.note.startswith("the search for data on which results depend on E0 ended after 0 runs of the reference")

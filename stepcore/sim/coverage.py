@@ -5,16 +5,15 @@ and of each program that is right are noted (:mod:`stepcore.sim.conditions`), an
 other way: numbers at and around the constants that they meet, then larger ones and ones of other signs. A program has
 to be right on those that show something new; a condition that went one way only is told beside the verdict.
 
-Everything follows from constants and seeds. Data of which a result of the reference is not finite, although it was on
-the data drawn, do not count.
+Everything follows from constants and seeds, also where the search ends: work is counted, and no time. Data of which a
+result of the reference is not finite, although it was on the data drawn, do not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
-from time import process_time
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import torch
@@ -25,14 +24,16 @@ from stepcore.findings.verdict import Comparison, UntestedCondition
 from stepcore.records import Record
 from stepcore.sim.conditions import LARGEST, NOWHERE, ConditionSeen, Key, Noting, Way
 from stepcore.sim.draw import seeded, whole_limits
+from stepcore.sim.flow import Working
 from stepcore.sim.strength import Recipe, as_finite, not_on, redraw, redrawable
 from stepcore.sim.world import World
+from stepcore.text.wording import counted
 from stepcore.types import components
 
 Run: TypeAlias = Callable[[World], Comparison]
 Note: TypeAlias = Callable[[World], Noting]
 
-_BUDGET: Final = 1.0  # seconds of CPU time for the conditions of one program: what is open then stays unsaid
+_BUDGET: Final = 1 << 26  # of work (:mod:`stepcore.sim.flow`) for the conditions of one program, on further data
 _MOST_CONSTANTS: Final = 12
 _LARGE: Final = 1e5  # constants from here on take the place of one number only: sums would be nothing but them
 _DEPTH: Final = 2  # operations that are undone
@@ -127,10 +128,14 @@ class _Data:
 
 @dataclass(slots=True)
 class Coverage:
-    """The conditions of one reference on its data; ``world`` is in fp64. What is drawn is drawn once."""
+    """The conditions of one reference on its data; ``world`` is in fp64. What is drawn is drawn once.
+
+    ``work`` is that of one run of the reference.
+    """
 
     world: World
     reference: Noting
+    work: int
     _made: dict[tuple[object, ...], _Data] = field(default_factory=dict)
 
     @property
@@ -172,12 +177,12 @@ class _Judging:
     drawn: World
     run: Run
     note: Note
-    start: float = field(default_factory=process_time)
     conditions: _Conditions = field(default_factory=_Conditions)
 
     def judge(self) -> Covered:
         """Try data after data, while there is something that they may show."""
-        own, reference = self.note(self.drawn), self.of.reference
+        with Working() as working:
+            own, reference = self.note(self.drawn), self.of.reference
         conditions = self.conditions
         conditions.add(0, reference.seen)
         conditions.add(1, own.seen)
@@ -187,9 +192,10 @@ class _Judging:
             wrong = self._quickly(_around(conditions.bounds, ()), distinct)
             if wrong is not None:
                 return Covered(wrong)
-        for data in self._stronger(numbers, distinct) if conditions.notes else ():
-            if process_time() - self.start > _BUDGET:
-                return Covered()
+        most = _BUDGET // max(self.of.work + 2 * working.work, 1)  # a program runs again to note its conditions
+        for tried, data in enumerate(self._stronger(numbers, distinct) if conditions.notes else ()):
+            if tried >= most:
+                return Covered(None, (*conditions.notes, _ended(conditions.notes[0], tried)))
             wrong = self._on(data) if data.usable else None
             if wrong is not None:
                 return Covered(wrong)
@@ -276,6 +282,11 @@ class _Judging:
     def _varied(self, data: Mapping[str, Sequence[Tensor]]) -> World:
         with torch.inference_mode():
             return self.of.world.varied(data)
+
+
+def _ended(first: UntestedCondition, tried: int) -> UntestedCondition:
+    text = f"the search for numbers at which conditions go the other way ended after {counted(tried, 'try', 'tries')}"
+    return replace(first, note=f"{text}: a run takes more operations than leave time for all")
 
 
 def _around(bounds: Iterable[float], numbers: Sequence[float]) -> tuple[float, ...]:

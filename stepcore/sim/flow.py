@@ -26,6 +26,7 @@ _TO_PYTHON: Final = frozenset({"_local_scalar_dense", "is_nonzero", "equal", "it
 _NEW: Final = frozenset({"lift_fresh", "lift_fresh_copy", "lift"})  # a tensor made of numbers of Python
 _NOTHING: Final[frozenset[str]] = frozenset()
 _INPUT: Final = frozenset({""})
+OF_OPERATION: Final = 1 << 13  # numbers that are computed in the time that an operation of few takes
 
 
 def reaching(flow: FlowMode, compute: Callable[[], Sequence[Tensor]]) -> tuple[list[Tensor], list[frozenset[str]]]:
@@ -42,13 +43,15 @@ def reaching(flow: FlowMode, compute: Callable[[], Sequence[Tensor]]) -> tuple[l
 class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follows memory: views share it, and what is written in place is reached like what is computed anew.
 
-    ``tensors`` are what results may depend on, by name.
+    ``tensors`` are what results may depend on, by name. ``work`` is how much was computed: each operation counts, and
+    so does each number that it gives. It is the same on every processor.
     """
 
     def __init__(self, tensors: Mapping[str, Sequence[Tensor]]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._reach: dict[int, frozenset[str]] = {}
         self.decisions = _NOTHING
+        self.work = 0
         for name, components in tensors.items():
             for tensor in components:
                 if memory := _memory(tensor):
@@ -83,6 +86,7 @@ class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in _TO_PYTHON:
             self.decisions |= names
         results = list(tensors_in(found))
+        self.work += OF_OPERATION + sum(result.numel() for result in results)
         if name == "broadcast_tensors":
             return found  # views of its arguments, each reached by its own only
         before = {_memory(tensor) for tensor in given}
@@ -98,6 +102,27 @@ class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def after(self, func: Any, args: tuple[Any, ...], found: Any) -> None:
         """Look at what an operation gave; a subclass may."""
+
+
+class Working(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the ``work`` of what runs while it is active, as :class:`FlowMode` does."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.work = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """See :class:`FlowMode`."""
+        return False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Run an operation and count it."""
+        found = func(*args, **(kwargs or {}))
+        self.work += OF_OPERATION + sum(result.numel() for result in tensors_in(found))
+        return found
 
 
 def _memory(tensor: Tensor) -> int:

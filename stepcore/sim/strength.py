@@ -7,14 +7,14 @@ computation (:mod:`stepcore.sim.flow`) count: what is used for its shape alone i
 an input, stronger data are tried: another seed, a larger spread, other signs. Data of which a result is not finite,
 although it was on the data drawn, do not count.
 
-Everything is decided in fp64 and follows from the seed. The time for it is bounded, in steps of one reference.
+Everything is decided in fp64 and follows from the seed. How often the reference runs is bounded by the work of one run,
+and never by time: a verdict is the same on every processor. Where that ends the search, a note says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from time import process_time
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 from zlib import crc32
 
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from stepcore.findings.errors import SimError
-from stepcore.findings.verdict import Untested
+from stepcore.findings.verdict import Untested, UntestedCondition
 from stepcore.graph.ir import Port
 from stepcore.records import Record
 from stepcore.sim.compare import close
@@ -30,6 +30,7 @@ from stepcore.sim.draw import draw, seeded, selects
 from stepcore.sim.flow import FlowMode, reaching
 from stepcore.sim.nested import values_of
 from stepcore.sim.world import World
+from stepcore.text.wording import counted
 from stepcore.types import Single, components
 
 Tensors: TypeAlias = Mapping[str, Sequence[Tensor]]
@@ -38,7 +39,8 @@ EXAMINED: Final = 4 << 20  # bytes of inputs, parameters and outputs up to which
 _SEEDS: Final = (6007, 6011, 6029)  # of what is redrawn
 _FIXED: Final = frozenset({"torch.ones", "torch.zeros"})
 _SELDOM: Final = 0.01  # a chance that data show nothing of an input which is too large
-_BUDGET: Final = 1.0  # seconds of CPU time for one examination: what is still open then stays unsaid
+_BUDGET: Final = 1 << 26  # of work (:mod:`stepcore.sim.flow`) for one examination
+_MOST_RUNS: Final = 256
 
 
 class Recipe(Record):
@@ -99,12 +101,13 @@ class Strength(Record):
 
     ``further`` are data on which a program has to be right, too, because results depend there on inputs that they do
     not depend on otherwise; ``untested`` is what no data brought to light, None where all is tested. ``used`` are the
-    inputs and parameters on which results depend.
+    inputs and parameters on which results depend. ``work`` is that of one run of the reference.
     """
 
     further: tuple[tuple[Recipe, Tensors], ...] = ()
     untested: Untested | None = None
     used: frozenset[str] = frozenset()
+    work: int = 0
 
 
 def examine(subject: ExaminedReference, named: Sequence[str], flow: FlowMode | None = None) -> Strength:
@@ -131,7 +134,8 @@ class _Examination:
     subject: ExaminedReference
     named: Sequence[str]
     flow: FlowMode
-    start: float = field(default_factory=process_time)
+    runs: int = 0
+    work: int = 1
 
     def run(self) -> Strength:
         """Look at the data drawn, then at stronger data."""
@@ -140,9 +144,10 @@ class _Examination:
             base, reached = reaching(self.flow, lambda: self._labelled(self.subject.data, labelled))
         except SimError:  # it ran before: what fails is being watched, so nothing can be said
             return Strength()
+        self.work = self.flow.work
         used = frozenset().union(*reached) & set(self.named)
         if self.named and not used:  # the reference is a constant of the sizes
-            return Strength((), Untested((), tuple(dict.fromkeys(labelled))))
+            return Strength((), Untested((), tuple(dict.fromkeys(labelled))), work=self.work)
         still = _Open(set(used), {number for number, names in enumerate(reached) if names & used})
         further = self._look(self.subject.data, base, still, reached, _AS_DRAWN)
         for recipe in _RECIPES if still else ():
@@ -157,12 +162,12 @@ class _Examination:
             if not still:
                 break
         if not still or self._is_late():
-            return Strength(tuple(further), None, used)
+            return Strength(tuple(further), self._ended(still, labelled) if still else None, used, self.work)
         outputs = dict.fromkeys(labelled[number] for number in sorted(still.outputs))
         constant = tuple(name for name in outputs if _all_open(name, labelled, still.outputs))
         inputs = tuple(name for name in self.named if name in still.inputs)
         untested = Untested(inputs, constant) if inputs or constant else None
-        return Strength(tuple(further), untested, used - still.inputs)
+        return Strength(tuple(further), untested, used - still.inputs, self.work)
 
     def _look(
         self,
@@ -208,12 +213,23 @@ class _Examination:
         return [tensor for _name, tensor in found]
 
     def _is_late(self) -> bool:
-        return process_time() - self.start > _BUDGET
+        return self.runs >= min(_MOST_RUNS, _BUDGET // max(self.work, 1))
+
+    def _ended(self, still: _Open, labelled: Sequence[str]) -> Untested:
+        inputs = [name for name in self.named if name in still.inputs]
+        names = inputs or [*dict.fromkeys(labelled[number] for number in sorted(still.outputs))]
+        where = "on which results depend on" if inputs else "that change"
+        tries = counted(self.runs, "run", "runs")
+        text = (
+            f"the search for data {where} {', '.join(names)} ended after {tries} of the reference, which takes too long"
+        )
+        return Untested(conditions=(UntestedCondition(text),))
 
     def _results(self, data: Tensors) -> list[Tensor] | None:
-        """Return the results on ``data``; None where the reference fails there, or no time is left."""
+        """Return the results on ``data``; None where the reference fails there, or no run is left."""
         if self._is_late():
             return None
+        self.runs += 1
         try:
             return [tensor for _name, tensor in self.subject.results(data)]
         except SimError:

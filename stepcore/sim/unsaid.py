@@ -43,7 +43,7 @@ class Examined:
         noting = Noting(world.drawn, world.limits, python=world.python)
         with world.noted(noting):
             strength = examine_world(world, noting)
-        return Examined(world, strength, Coverage(world, noting))
+        return Examined(world, strength, Coverage(world, noting, strength.work))
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class Examined:
             covered = self.coverage.judge(drawn, run, note)
             if covered.wrong is not None:
                 return Said(covered.wrong)
-            conditions = covered.conditions
+            conditions = (*conditions, *covered.conditions)
         fixed = self._needed(run)
         return Said(None, Untested(untested.inputs, untested.outputs, fixed, conditions).or_none())
 
