@@ -33,7 +33,7 @@ from stepcore.types import components
 Run: TypeAlias = Callable[[World], Comparison]
 Note: TypeAlias = Callable[[World], Noting]
 
-_BUDGET: Final = 1 << 26  # of work (:mod:`stepcore.sim.flow`) for the conditions of one program, on further data
+_BUDGET: Final = 1 << 28  # of work (:mod:`stepcore.sim.flow`) for the conditions of one program, on further data
 _MOST_CONSTANTS: Final = 12
 _LARGE: Final = 1e5  # constants from here on take the place of one number only: sums would be nothing but them
 _DEPTH: Final = 2  # operations that are undone
