@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 import warm
 from agent_tasks import TASKS, TASKS2, TASKS3
@@ -20,6 +22,7 @@ from stepcore.ide.analysis import analyze
 from stepcore.ide.results import run_diagnostics
 from stepcore.sim import coverage, strength
 from stepcore.sim.deciding import may_decide
+from stepcore.sim.flow import FlowMode, Working
 from stepcore.sim.worker.verify import row
 
 MAPPED = "E1 = step.Map(fn=fn_{}).apply(E0)\nreturn E1"
@@ -312,6 +315,28 @@ def test_where_the_search_for_numbers_ends_is_counted_and_told(most: int, monkey
     assert "was never true: what follows it is not verified" in first[0]
     assert first[-1].startswith("the search for numbers at which conditions go the other way ended after ")
     assert ("after 0 tries" in first[-1]) is (most == 0)
+
+
+def test_work_is_counted_alike_and_with_the_multiplications_of_products() -> None:
+    """A product of large matrices counted like their sum, whatever it adds up."""
+    square = torch.ones(256, 256, dtype=torch.float64)
+    computed: list[Callable[[], torch.Tensor]] = [
+        lambda: square + square,
+        lambda: square @ square,
+        lambda: torch.einsum("ij,jk->ik", square, square),
+    ]
+    found = []
+    for compute in computed:
+        working, flow = Working(), FlowMode({})
+        with torch.inference_mode():
+            with working:
+                compute()
+            with flow:
+                compute()
+        assert working.work == flow.work
+        found.append(working.work)
+    added, *products = found
+    assert products == [added + 256**3 // 64] * 2
 
 
 def test_where_the_search_for_a_dependence_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

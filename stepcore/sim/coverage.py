@@ -181,8 +181,7 @@ class _Judging:
 
     def judge(self) -> Covered:
         """Try data after data, while there is something that they may show."""
-        with Working() as working:
-            own, reference = self.note(self.drawn), self.of.reference
+        own, reference = self.note(self.drawn), self.of.reference
         conditions = self.conditions
         conditions.add(0, reference.seen)
         conditions.add(1, own.seen)
@@ -192,14 +191,21 @@ class _Judging:
             wrong = self._quickly(_around(conditions.bounds, ()), distinct)
             if wrong is not None:
                 return Covered(wrong)
-        most = _BUDGET // max(self.of.work + 2 * working.work, 1)  # a program runs again to note its conditions
-        for tried, data in enumerate(self._stronger(numbers, distinct) if conditions.notes else ()):
+        most = self._most() if conditions.notes else 0
+        for tried, data in enumerate(self._stronger(numbers, distinct)):
             if tried >= most:
                 return Covered(None, (*conditions.notes, _ended(conditions.notes[0], tried)))
             wrong = self._on(data) if data.usable else None
             if wrong is not None:
                 return Covered(wrong)
         return Covered(None, conditions.notes)
+
+    def _most(self) -> int:
+        """Return how many data may be tried. Counting takes a run of its own, which few programs need."""
+        working = Working()
+        with working:
+            self.note(self.drawn)
+        return _BUDGET // max(self.of.work + 2 * working.work, 1)  # a program runs again to note its conditions
 
     def _quickly(self, pool: Sequence[float], distinct: bool) -> Wrong | None:
         """Try inputs at constants in the precision of the run, with the parameters as they are.

@@ -6,7 +6,8 @@ What an operation gives is reached by all that reaches its arguments, unless it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isqrt, prod
 from typing import Any, Final
 
 import torch
@@ -26,7 +27,12 @@ _TO_PYTHON: Final = frozenset({"_local_scalar_dense", "is_nonzero", "equal", "it
 _NEW: Final = frozenset({"lift_fresh", "lift_fresh_copy", "lift"})  # a tensor made of numbers of Python
 _NOTHING: Final[frozenset[str]] = frozenset()
 _INPUT: Final = frozenset({""})
-OF_OPERATION: Final = 1 << 13  # numbers that are computed in the time that an operation of few takes
+_OF_OPERATION: Final = 1 << 13  # numbers that are computed in the time that an operation of few takes
+_OF_NUMBER: Final = 64  # multiplications of a product that are computed in the time that any other number takes
+_PRODUCTS: Final = frozenset(
+    {"matmul", "mm", "bmm", "addmm", "baddbmm", "linear", "einsum", "tensordot", "scaled_dot_product_attention"}
+    | {"conv1d", "conv2d", "conv3d", "convolution"}
+)
 
 
 def reaching(flow: FlowMode, compute: Callable[[], Sequence[Tensor]]) -> tuple[list[Tensor], list[frozenset[str]]]:
@@ -43,8 +49,8 @@ def reaching(flow: FlowMode, compute: Callable[[], Sequence[Tensor]]) -> tuple[l
 class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follows memory: views share it, and what is written in place is reached like what is computed anew.
 
-    ``tensors`` are what results may depend on, by name. ``work`` is how much was computed: each operation counts, and
-    so does each number that it gives. It is the same on every processor.
+    ``tensors`` are what results may depend on, by name. ``work`` is how much was computed: each operation counts, each
+    number that it gives, and the multiplications of products. It is the same on every processor.
     """
 
     def __init__(self, tensors: Mapping[str, Sequence[Tensor]]) -> None:
@@ -86,7 +92,7 @@ class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in _TO_PYTHON:
             self.decisions |= names
         results = list(tensors_in(found))
-        self.work += OF_OPERATION + sum(result.numel() for result in results)
+        self.work += _work(name, given, results)
         if name == "broadcast_tensors":
             return found  # views of its arguments, each reached by its own only
         before = {_memory(tensor) for tensor in given}
@@ -121,8 +127,21 @@ class Working(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         """Run an operation and count it."""
         found = func(*args, **(kwargs or {}))
-        self.work += OF_OPERATION + sum(result.numel() for result in tensors_in(found))
+        self.work += _work(func.overloadpacket.__name__, args, tensors_in(found))
         return found
+
+
+def _work(name: str, args: Any, results: Iterable[Tensor]) -> int:
+    """Return what an operation counts.
+
+    Sizes of ``m * k``, ``k * n`` and ``m * n`` give the multiplications of a product of matrices; of other products
+    they are of that order.
+    """
+    numbers = sum(result.numel() for result in results)
+    if name in _PRODUCTS:
+        sizes = sorted(tensor.numel() for tensor in tensors_in(args))
+        numbers += isqrt(prod(sizes[-2:]) * numbers) // _OF_NUMBER
+    return _OF_OPERATION + numbers
 
 
 def _memory(tensor: Tensor) -> int:

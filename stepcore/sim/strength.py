@@ -39,7 +39,7 @@ EXAMINED: Final = 4 << 20  # bytes of inputs, parameters and outputs up to which
 _SEEDS: Final = (6007, 6011, 6029)  # of what is redrawn
 _FIXED: Final = frozenset({"torch.ones", "torch.zeros"})
 _SELDOM: Final = 0.01  # a chance that data show nothing of an input which is too large
-_BUDGET: Final = 1 << 26  # of work (:mod:`stepcore.sim.flow`) for one examination
+_BUDGET: Final = 1 << 28  # of work (:mod:`stepcore.sim.flow`) for one examination
 _MOST_RUNS: Final = 256
 
 
