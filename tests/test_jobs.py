@@ -24,7 +24,7 @@ from stepcore.isolation import Isolation
 from stepcore.jobdata.kinds import untyped
 from stepcore.jobs import JobCancelled, JobError, Limits, Pool, effort, importing
 from stepcore.jobs.messages import HOME, PROTOCOL, decode, encode
-from stepcore.jobs.process import clean_environment
+from stepcore.jobs.process import clean_environment, last_words
 
 ROOT = Path(__file__).parents[1]
 COMMAND = (sys.executable, "-m", "job_worker")
@@ -54,6 +54,20 @@ def test_messages_are_one_line_each() -> None:
     for broken in (b"[]\n", b"{}\n", b"nonsense\n", b"\xff\n"):
         with pytest.raises(ValueError):
             decode(broken)
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ((), ""),
+        (("", " "), ""),
+        (("loading", "killed", ""), "killed"),
+        (("Traceback (most recent call last):", '  File "a.py", line 1', "KeyError: 'a'"), "KeyError: 'a'"),
+        (("torch.a.LogError: ", "Invalid log: x", "", "known: a", ""), "torch.a.LogError: Invalid log: x known: a"),
+    ],
+)  # fmt: skip
+def test_the_last_words_of_a_worker_are_its_error(output: tuple[str, ...], said: str) -> None:
+    assert last_words(output) == said
 
 
 def test_values_come_back_and_the_worker_stays(pool: Pool) -> None:

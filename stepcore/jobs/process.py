@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any, Final
 
@@ -30,7 +30,7 @@ from stepcore.jobs.messages import (
     decode,
     encode,
 )
-from stepcore.text.wording import one_line
+from stepcore.text.wording import clipped, one_line
 from stepcore.version import VERSION
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,8 @@ _NEEDED: Final = re.compile(
 )
 _OUTPUT_LINES: Final = 400  # of what a worker prints, kept for the debug log
 _OUTPUT_WIDTH: Final = 4096
+_ERROR: Final = re.compile(r"[\w.]*(?:Error|Exception)\b")  # the line with which a traceback ends
+_LONGEST_WORDS: Final = 300
 _GROUPS: Final = hasattr(os, "killpg")
 _HAS_GUARDIAN: Final = sys.platform.startswith("linux")
 _GUARDIAN_SECONDS: Final = 2.0  # of its work, in which it has to end what the worker started
@@ -56,6 +58,13 @@ WAKE: Final = {"type": "wake"}  # look at the job again: it was cancelled, or th
 def clean_environment(environ: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
     """Return the variables without those that look like credentials; ``extra`` is added as it is."""
     return {name: value for name, value in environ.items() if not _SECRET.search(name)} | dict(extra)
+
+
+def last_words(output: Iterable[str]) -> str:
+    """Return what a process that ended said of why: its last error of Python, or its last line; "" of nothing."""
+    said = [line.strip() for line in output if line.strip()]
+    at = next((at for at in range(len(said) - 1, -1, -1) if _ERROR.match(said[at])), -1)
+    return clipped(one_line(" ".join(said[at:] if at >= 0 else said[-1:])), _LONGEST_WORDS)
 
 
 class WorkerProcess:
@@ -197,7 +206,8 @@ class WorkerProcess:
     def _last_words(self) -> str:
         for thread in self._threads:
             thread.join(0.2)
-        return f" ({self.output[-1]})" if self.output else ""
+        said = last_words(self.output)
+        return f" ({said})" if said else ""
 
     def _start_thread(self, target: Any, stream: IO[bytes]) -> None:
         thread = threading.Thread(target=target, args=(stream,), name=f"stepsmith-read-{self.pid}", daemon=True)
