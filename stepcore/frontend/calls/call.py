@@ -132,7 +132,8 @@ def _parameter(el: Elaboration, node: ast.Call) -> Value:
             return UNKNOWN
         if isinstance(value, bool):
             return TypeMaker("Param", written=value)
-        el.report("STEP204", keyword.value, f"written is True or False, and {el.what(keyword.value, value)}")
+        if not is_unknown(value):
+            el.report("STEP204", keyword.value, f"written is True or False, and {el.what(keyword.value, value)}")
         return UNKNOWN
     return TypeMaker("Param")
 

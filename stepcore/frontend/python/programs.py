@@ -16,7 +16,7 @@ from stepcore.frontend.literals import NoLiteral, literal_of
 from stepcore.frontend.python.module import PyComposition, PyModule, PyProgram
 from stepcore.frontend.python.ports import PortTypes, outputs_of
 from stepcore.frontend.syntax import Block
-from stepcore.frontend.values import Value, describe
+from stepcore.frontend.values import Value, describe, is_unknown
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec, whole_port
 from stepcore.graph.layouts import InputLayout, LayoutError, OutputLayout, input_layout, output_layout
 from stepcore.ops import miscalls
@@ -201,7 +201,10 @@ class ProgramReader:
         sizes: dict[str, int] = {}
         for (key, item), where in zip(value.items(), getattr(node, "values", [node] * len(value)), strict=False):
             name = str(key)
-            if not is_size(item):
+            if is_unknown(item):
+                if len(self.el.diagnostics) == before:  # else it is told why
+                    self.el.report("STEP217", where, f"the size {name} is not known before a run", SIZE_RULE)
+            elif not is_size(item):
                 self.el.report("STEP217", where, f"the size {name} is {describe(item)}", SIZE_RULE)
             elif name.isidentifier():
                 sizes[name] = item
