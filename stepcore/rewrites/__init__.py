@@ -39,9 +39,9 @@ from stepcore.rewrites.untiled import Untile
 from stepcore.rewrites.whole_rows import WholeRows
 
 REWRITES: Final[tuple[Rewrite, ...]] = (
-    WholeRows(), TileSizes(), Untile(), KeepOnChip(), LoadAgain(), Interchange(), MoveMap(), FuseMaps(), SplitMap(),
+    WholeRows(), TileSizes(), KeepOnChip(), LoadAgain(), Interchange(), MoveMap(), FuseMaps(), SplitMap(),
     JoinFolds(), OnlineFold(), SplitFold(), Bandwidths(), DynamicTiles(), PaddedTiles(), ShareRegion(), Lanes(),
-    LaneCounts(), InputFifos(), Depths(),
+    LaneCounts(), InputFifos(), Depths(), Untile(),
 )  # fmt: skip
 
 __all__ = [
