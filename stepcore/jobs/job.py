@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future, InvalidStateError, wait
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from stepcore.isolation import Isolation
@@ -92,13 +92,12 @@ class Job(Generic[Result]):
             JobError: as :meth:`result`.
             JobCancelled: as :meth:`result`, and where it is over; the job may still need a moment to end.
         """
-        while self.future.done() or not is_over():
-            try:
-                return self.future.result(_LOOK)
-            except TimeoutError:
-                continue
-        self.cancel()
-        raise JobCancelled
+        while not self.future.done():
+            if is_over():
+                self.cancel()
+                raise JobCancelled
+            wait([self.future], _LOOK)
+        return self.future.result(0)  # it is there
 
     def cancel(self) -> None:
         """Ask the job to stop; a running one that does not react within half a second of work is killed."""
