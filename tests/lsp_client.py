@@ -179,6 +179,20 @@ class Client:
         item = {"uri": uri, "languageId": language, "version": version, "text": text}
         self.notify("textDocument/didOpen", {"textDocument": item})
 
+    def open_notebook(self, book: str, texts: Sequence[str]) -> list[str]:
+        """Open a notebook of Python cells with these texts; returns the URIs of the cells."""
+        cells = [f"{book}#cell{number}" for number in range(len(texts))]
+        documents = [
+            {"uri": uri, "languageId": "python", "version": 1, "text": text}
+            for uri, text in zip(cells, texts, strict=True)
+        ]  # fmt: skip
+        notebook = {
+            "uri": book, "notebookType": "jupyter-notebook", "version": 1,
+            "cells": [{"kind": 2, "document": uri} for uri in cells],
+        }  # fmt: skip
+        self.notify("notebookDocument/didOpen", {"notebookDocument": notebook, "cellTextDocuments": documents})
+        return cells
+
     def change(self, uri: str, version: int, *changes: Mapping[str, Any]) -> None:
         document = {"uri": uri, "version": version}
         self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": list(changes)})

@@ -39,26 +39,41 @@ def subject(text: str, path: str = "page.py", chip: Hardware = CHIPS[0]) -> Rewr
         return found
 
 
-def oracle_values(text: str) -> list[Stream]:
-    """What the oracle finds of a Python file's program, as a task."""
+def as_task(text: str) -> RewriteSubject:
+    """The one program of a Python file as a task."""
+    return subject(_task_text(text), PATH)
+
+
+def _task_text(text: str) -> str:
     module = check_text(text, "page.py", with_fixes=False).module
     assert module is not None
-    run = run_oracle(python_to_task(module, module.programs[0]))
+    return python_to_task(module, module.programs[0])
+
+
+def oracle_values(text: str) -> list[Stream]:
+    """What the oracle finds of a Python file's program, as a task."""
+    return _returned(_task_text(text))
+
+
+def returned(changed: RewriteSubject) -> list[Stream]:
+    """What the oracle finds of a Python file or a task."""
+    return oracle_values(changed.text) if changed.result.task is None else _returned(changed.text)
+
+
+def _returned(task: str) -> list[Stream]:
+    run = run_oracle(task)
     return run.used[-run.returned :]
 
 
 def same_in_a_task(rewrite: Rewrite, text: str, wanted: list[Stream], changed: int = 4) -> int:
     """Apply a rewrite to a Python file's program as a task; gives how many sites there were, each a small diff."""
-    module = check_text(text, "page.py", with_fixes=False).module
-    assert module is not None
-    task = python_to_task(module, module.programs[0]).replace("impl:", "# the answer\nimpl:")
+    task = _task_text(text).replace("impl:", "# the answer\nimpl:")
     old = subject(task, PATH)
     sites = list(rewrite.sites(old))
     for site in sites:
         new = applied(old, site)
         assert new is not None, task
-        run = run_oracle(new.text)
-        assert_same_values([dense(stream) for stream in run.used[-run.returned :]], wanted)
+        assert_same_values([dense(stream) for stream in returned(new)], wanted)
         kept = [line for line in ndiff(task.splitlines(), new.text.splitlines()) if line.startswith("  ")]
         assert len(kept) >= len(task.splitlines()) - changed, new.text
         assert new.text.index("# the answer") > new.text.index(new.checked.spec.fns[-1].func_name)

@@ -337,17 +337,7 @@ def test_the_light_bulb_offers_it_on_a_program_and_nowhere_else(client: Client, 
 
 def test_above_a_program_it_stands_only_where_a_click_begins_it(client: Client, folder: Path) -> None:
     """Cells of notebooks and programs that have errors by now have cycles, and nothing that only tells why not."""
-    book = (folder / "book.ipynb").as_uri()
-    cells = [f"{book}#{name}" for name in "ab"]
-    items = [
-        {"uri": uri, "languageId": "python", "version": 1, "text": text}
-        for uri, text in zip(cells, (HEAD, GOOD), strict=True)
-    ]  # fmt: skip
-    notebook = {
-        "uri": book, "notebookType": "jupyter-notebook", "version": 1,
-        "cells": [{"kind": 2, "document": uri} for uri in cells],
-    }  # fmt: skip
-    client.notify("notebookDocument/didOpen", {"notebookDocument": notebook, "cellTextDocuments": items})
+    cells = client.open_notebook((folder / "book.ipynb").as_uri(), (HEAD, GOOD))
     uri = opened(client, folder, "erring.py", HEAD + GOOD)
     for each in (cells[1], uri):
         client.notification("stepsmith/timing", partial(is_timed, each))

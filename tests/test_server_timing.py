@@ -299,18 +299,7 @@ def test_what_is_on_no_disk_is_timed_exactly_when_nobody_types(client: Client) -
 
 
 def test_cells_of_a_notebook_have_the_figures_of_their_programs(client: Client, tmp_path: Path) -> None:
-    book = (tmp_path / "book.ipynb").as_uri()
-    cells = [f"{book}#{name}" for name in "abc"]
-    texts = [HEAD, GOOD, CONSISTS]
-    items = [
-        {"uri": uri, "languageId": "python", "version": 1, "text": text}
-        for uri, text in zip(cells, texts, strict=True)
-    ]  # fmt: skip
-    notebook = {
-        "uri": book, "notebookType": "jupyter-notebook", "version": 1,
-        "cells": [{"kind": 2, "document": uri} for uri in cells],
-    }  # fmt: skip
-    client.notify("notebookDocument/didOpen", {"notebookDocument": notebook, "cellTextDocuments": items})
+    cells = client.open_notebook((tmp_path / "book.ipynb").as_uri(), (HEAD, GOOD, CONSISTS))
     (good,) = timed(client, cells[1], "timed", engine="exact")["programs"]
     assert good["figures"][1]["position"]["line"] == GOOD[: GOOD.index("E1 = ")].count("\n")
     assert lenses(client, cells[0]) == []

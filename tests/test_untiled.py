@@ -12,31 +12,14 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from oracle import Stream, dense
+from oracle import dense
 from programs import count
 from programs.parted import parted_module
-from programs.running import PATH, assert_same_values, run_oracle
-from rewrite_pages import CHIPS, SECTIONS, oracle_values, subject
+from programs.running import assert_same_values
+from rewrite_pages import CHIPS, SECTIONS, as_task, oracle_values, returned, subject
 from stepagents.cli.optimize import optimize
-from stepcore.check import check_text
-from stepcore.conversion.to_task import python_to_task
 from stepcore.rewrites import RewriteRefusal, RewriteSite, RewriteSubject, applied
 from stepcore.rewrites.untiled import Untile
-
-
-def returned(changed: RewriteSubject) -> list[Stream]:
-    """What the oracle finds of a Python file or a task."""
-    if changed.result.task is None:
-        return oracle_values(changed.text)
-    run = run_oracle(changed.text)
-    return run.used[-run.returned :]
-
-
-def as_task(text: str) -> RewriteSubject:
-    """The one program of a Python file as a task."""
-    module = check_text(text, "page.py", with_fixes=False).module
-    assert module is not None
-    return subject(python_to_task(module, module.programs[0]), PATH)
 
 
 @pytest.mark.parametrize("first", range(0, count(240), 30))

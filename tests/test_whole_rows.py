@@ -7,32 +7,15 @@ from random import Random
 
 import pytest
 
-from oracle import Stream, dense
+from oracle import dense
 from programs import count
 from programs.rowed import rowed_module
-from programs.running import PATH, assert_same_values, run_oracle
-from rewrite_pages import SECTIONS, oracle_values, subject
-from stepcore.check import check_text
-from stepcore.conversion.to_task import python_to_task
+from programs.running import assert_same_values
+from rewrite_pages import SECTIONS, as_task, oracle_values, returned, subject
 from stepcore.rewrites import RewriteSite, RewriteSubject, applied
 from stepcore.rewrites.whole_rows import WholeRows
 
 ROOT = Path(__file__).parents[1]
-
-
-def returned(changed: RewriteSubject) -> list[Stream]:
-    """What the oracle finds of a Python file or a task."""
-    if changed.result.task is None:
-        return oracle_values(changed.text)
-    run = run_oracle(changed.text)
-    return run.used[-run.returned :]
-
-
-def as_task(text: str) -> RewriteSubject:
-    """The one program of a Python file as a task."""
-    module = check_text(text, "page.py", with_fixes=False).module
-    assert module is not None
-    return subject(python_to_task(module, module.programs[0]), PATH)
 
 
 @pytest.mark.parametrize("first", range(0, count(180), 30))

@@ -15,6 +15,7 @@ from typing import Final
 
 from stepcore.findings.codes import about
 from stepcore.findings.diagnostics import Fix, Related, StepError
+from stepcore.fn.nodes import loaded_names
 from stepcore.fn.source import node_span
 from stepcore.frontend import functions, tensors
 from stepcore.frontend.bindings import bound_names
@@ -338,9 +339,7 @@ def _uncalled(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     for statement in reversed(tree.body):  # a script calls its functions at its end: few statements are looked at
         if not left:
             return
-        left -= {
-            node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        }
+        left -= loaded_names([statement])
     yield from (node for node in plain if node.name in left)
 
 
