@@ -47,6 +47,20 @@ test("points belong to the text that they were made for, or to that of another p
   assert.deepEqual(["old", "new", "other", undefined].map((text) => presentIn(search, text)), [-1, 0, undefined, undefined]);
 });
 
+test("a search that is stopped before it has anything keeps what an earlier one found for the same text", () => {
+  const stopped: FasterResult = { chip: "validation", points: [], unfinished: "stopped", problem: "interrupted" };
+  const after = (text: string): ReturnType<typeof shownOf> => {
+    const model = new FasterModel();
+    model.update(news({ state: "done", before: "old", result: RESULT }), "old");
+    model.update(news({ id: 2, text: "begins" }), text);
+    model.update(news({ id: 2, state: "done", before: text, message: "interrupted", result: stopped }), text);
+    return shownOf(URI, "expert", model.of(URI, "expert"), text);
+  };
+  assert.deepEqual([after("old").result?.points.length, after("old").result?.unfinished], [2, "stopped"]);
+  assert.match(after("old").words, /^8,300 cycles, 1\.25x of the bound/);
+  assert.deepEqual([after("another").result?.points, after("another").words], [[], "interrupted"]);
+});
+
 test("news of an order that another replaced are dropped, and a lost server ends what ran", () => {
   const model = new FasterModel();
   model.update(news({ id: 2, text: "begins" }), "old");

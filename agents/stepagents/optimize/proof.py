@@ -44,8 +44,8 @@ class Judges:
 
     ``wrong`` names those of them that do not verify as they are.
 
-    Once its user wants an end, verifications have a last second of work together, whatever the functions of the file
-    do: the program as it is may be all that there is to keep.
+    Once its user wants an end a verification of the program as it is is given up; those of what was found, which are to
+    be kept, have a last second of work together, whatever the functions of the file do.
     """
 
     subject: RewriteSubject
@@ -74,9 +74,9 @@ class Judges:
         bigger = self._twice()
         jobs = self._verify(self.subject.text, [(SEEDS[0], {})])
         larger = self._verify(self.subject.text, [(SEEDS[0], bigger)]) if bigger else []
-        self.wrong = _wrong(jobs, self._is_over) - {self.subject.name}
-        found = _verdict(jobs, self.wrong, self._is_over)
-        if larger and found.accepted and _verdict(larger, self.wrong, self._is_over).accepted:
+        self.wrong = _wrong(jobs, self.is_stopped) - {self.subject.name}
+        found = _verdict(jobs, self.wrong, self.is_stopped)
+        if larger and found.accepted and _verdict(larger, self.wrong, self.is_stopped).accepted:
             self.bigger = bigger
         _end(larger)
         return found

@@ -8,6 +8,8 @@ import { endWords, progressWords, type ShownPoint } from "./words";
 export interface FasterSearch {
   readonly before: string;
   readonly news: OptimizingParams;
+  /** What a search before found for the same text: one that is stopped before it has anything takes nothing away. */
+  readonly earlier?: FasterResult | undefined;
 }
 
 const keyOf = (uri: string, program: string): string => JSON.stringify([uri, program]);
@@ -36,13 +38,15 @@ export class FasterModel {
       return;
     }
     const isSame = known?.news.id === news.id;
-    this.put({ before: news.before ?? (isSame ? known.before : text), news });
+    const before = news.before ?? (isSame ? known.before : text);
+    const earlier = known?.before === before ? foundBy(known) : undefined;
+    this.put({ before, news: withEarlier(news, earlier), earlier });
   }
 
   /** The server is gone, and what it was doing with it; numbers of orders begin anew. */
   serverLost(because: string): void {
-    for (const { before, news } of [...this.searches.values()]) {
-      this.put({ before, news: { ...news, id: 0, ...(news.state === "running" ? { state: "failed", message: because } : {}) } });
+    for (const { before, news, earlier } of [...this.searches.values()]) {
+      this.put({ before, earlier, news: { ...news, id: 0, ...(news.state === "running" ? { state: "failed", message: because } : {}) } });
     }
   }
 
@@ -99,6 +103,17 @@ export class FasterModel {
       listener(uri, program);
     }
   }
+}
+
+/** What a search found, or the one before it for the same text. */
+function foundBy({ news, earlier }: FasterSearch): FasterResult | undefined {
+  return pointsOf(news.result).length > 0 ? news.result : earlier;
+}
+
+/** News with what was found earlier, where a search was stopped before it had found anything itself. */
+function withEarlier(news: OptimizingParams, earlier: FasterResult | undefined): OptimizingParams {
+  const isEmpty = news.result?.unfinished === "stopped" && pointsOf(news.result).length === 0;
+  return isEmpty && earlier !== undefined ? { ...news, message: "", result: { ...earlier, unfinished: "stopped" } } : news;
 }
 
 /** The point whose text a document has, -1 for the program as it was, undefined for any other text. */
