@@ -14,6 +14,7 @@ from typing import Final
 from stepcore.costs.metrics import compulsory_traffic
 from stepcore.cycles.timed import Timed
 from stepcore.text.wording import times_text
+from stepcore.timing.hardware import OffChip
 
 COMPUTE: Final = 65_536  # FLOPs per cycle of all units of a chip together: 16 of 4,096
 
@@ -40,11 +41,16 @@ def bound_of(timed: Timed, total: int = COMPUTE) -> CycleBound | None:
         return None
     chip = timed.hardware.memory
     needed = min(compulsory, timed.off_chip_bytes)
-    traffic = -(-needed * chip.interval // (chip.channels * chip.burst))
+    traffic = cycles_of_traffic(needed, chip)
     compute = -(-timed.flops // total)
     cycles, rules = max((traffic, "off-chip bandwidth"), (compute, "compute"))
     ratio = None if timed.cycles is None else timed.cycles / max(cycles, 1)
     return CycleBound(max(cycles, 1), rules, ratio)
+
+
+def cycles_of_traffic(needed: int, memory: OffChip) -> int:
+    """Return the least cycles in which so many bytes move, at the peak of a memory."""
+    return -(-needed * memory.interval // (memory.channels * memory.burst))
 
 
 def shown(bound: CycleBound | None) -> str:

@@ -6,15 +6,14 @@ What an operation gives is reached by all that reaches its arguments, unless it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isqrt, prod
 from typing import Any, Final
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from stepcore.sim.fnvec.shared import leaves
+from stepcore.sim.fnvec.dispatch import UncompiledMode, tensors_in
 
 # These take nothing but sizes and types from their tensor arguments, or from all but the first.
 _FROM_SHAPE: Final = frozenset(
@@ -46,7 +45,7 @@ def reaching(flow: FlowMode, compute: Callable[[], Sequence[Tensor]]) -> tuple[l
     return results, [flow.of(result) | flow.decisions for result in results]
 
 
-class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class FlowMode(UncompiledMode):  # type: ignore[no-untyped-call]
     """Follows memory: views share it, and what is written in place is reached like what is computed anew.
 
     ``tensors`` are what results may depend on, by name. ``work`` is how much was computed: each operation counts, each
@@ -54,7 +53,7 @@ class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """
 
     def __init__(self, tensors: Mapping[str, Sequence[Tensor]]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._reach: dict[int, frozenset[str]] = {}
         self.decisions = _NOTHING
         self.work = 0
@@ -62,11 +61,6 @@ class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             for tensor in components:
                 if memory := _memory(tensor):
                     self._reach[memory] = self._reach.get(memory, _NOTHING) | {name}
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Leave torch's compiler alone: wrapping the operations for it would import it, which takes two seconds."""
-        return False
 
     def begin(self, tensors: Sequence[Tensor]) -> None:
         """Forget what was followed; all of ``tensors`` are inputs."""
@@ -110,17 +104,12 @@ class FlowMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Look at what an operation gave; a subclass may."""
 
 
-class Working(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Working(UncompiledMode):  # type: ignore[no-untyped-call]
     """Counts the ``work`` of what runs while it is active, as :class:`FlowMode` does."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.work = 0
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """See :class:`FlowMode`."""
-        return False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -150,8 +139,3 @@ def _memory(tensor: Tensor) -> int:
         return int(tensor.untyped_storage().data_ptr())
     except (NotImplementedError, RuntimeError):  # sparse tensors and their kin
         return 0
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors in lists, tuples and the values of dictionaries; those of a list in several places once."""
-    return (leaf for leaf in leaves((value,), mappings=True) if isinstance(leaf, Tensor))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stepagents.schedules.indices import VIEWS
 from stepagents.schedules.tile_ops import FILLED, POINTWISE, PRODUCTS, REDUCED, SOFTMAX
 from stepagents.traced.graph import FIXED, opname
+from stepcore.cycles.bounds import cycles_of_traffic
 from stepcore.types import DTYPE_BYTES
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ def least_cycles(traced: TracedFunction, chip: Hardware) -> int:
     tensors += [(each.dtype, each.dims) for each in traced.outputs]
     bound = {**traced.dims, **traced.bound}
     needed = sum(DTYPE_BYTES[dtype] * prod(size.bind(bound) for size in dims) for dtype, dims in tensors)
-    memory = chip.memory
-    return -(-needed * memory.interval // (memory.channels * memory.burst))
+    return cycles_of_traffic(needed, chip.memory)
 
 
 def _given(node: Node) -> Any:

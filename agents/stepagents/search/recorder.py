@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from stepagents.search.parts import longer_way, parts_of
+from stepcore.sim.fnvec.dispatch import UncompiledMode
 from stepcore.sim.world import World
 
 _MAX_TENSORS: Final = 1600
@@ -32,20 +32,15 @@ def intermediates(world: World) -> list[Tensor]:
     return [tensor.double() for tensor in recorder.found()]
 
 
-class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Recorder(UncompiledMode):  # type: ignore[no-untyped-call]
     """Keeps the result of every operation."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._seen: list[Tensor] = []
         self._derived: list[Tensor] = []
         self._results: dict[int, tuple[int, Tensor]] = {}  # by id: place in the record, and the result, kept alive
         self._joints: list[tuple[tuple[int, ...], int, list[int]]] = []  # concatenations: shape, dimension, sizes
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Nothing is compiled here; saying so would load torch's compiler, which takes seconds."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -8,39 +8,33 @@ where arithmetic on sizes cannot exclude that a tensor is too large.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from stepcore.sim.fnvec.batch import common_shape
+from stepcore.sim.fnvec.dispatch import UncompiledMode, tensors_in
 from stepcore.sim.fnvec.errors import EvaluationRefused
-from stepcore.sim.fnvec.shared import leaves
 
 _META: Final = torch.device("meta")
 _REMEMBERED: Final = 4096
 _known: dict[Any, int | None] = {}  # calls -> numbers in their largest tensor
 
 
-class _Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Meter(UncompiledMode):  # type: ignore[no-untyped-call]
     """Notes the largest tensor; ends the call at one beyond ``limit``."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.limit = limit
         self.largest = 0
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Nothing is compiled here; saying so would load torch's compiler, which takes seconds."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         result = _broadcast(args) if torch.Tag.pointwise in func.tags else self._elsewhere(func, args, kwargs)
-        for tensor in _tensors(result):
+        for tensor in tensors_in(result):
             self.largest = max(self.largest, tensor.numel())
         if self.largest > self.limit:
             raise _TooLarge
@@ -56,7 +50,7 @@ class _Meter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _broadcast(args: Sequence[Any]) -> Tensor:
     """Return what an operator element by element gives, as far as sizes go."""
-    operands = list(_tensors(args))
+    operands = list(tensors_in(args))
     if len(operands) == 1:
         return operands[0]
     dtype = operands[0].dtype
@@ -124,7 +118,3 @@ def _key(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(map(_key, value))
     return type(value), value
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    return (leaf for leaf in leaves((value,)) if isinstance(leaf, Tensor))
