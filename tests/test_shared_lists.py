@@ -18,7 +18,7 @@ from stepcore.check import check_text
 from stepcore.findings.errors import SimError
 from stepcore.fn.decl import FnScope
 from stepcore.frontend.values import StreamRef, holds_stream
-from stepcore.sim.flow import tensors_in
+from stepcore.sim.fnvec.dispatch import tensors_in
 from stepcore.sim.fnvec.env import FnEnv
 from stepcore.sim.fnvec.errors import EvaluationLimits, EvaluationRefused, FnRuntimeError
 from stepcore.sim.fnvec.machine import index_list
