@@ -301,10 +301,11 @@ def test_a_command_ends_and_nothing_outlives_it(
     (tmp_path / "long.step.yaml").write_text(LONG, encoding="utf-8")
     env = {**marked(mark), "STEPSMITH_STORE": str(tmp_path / "store.sqlite3"), "XDG_CACHE_HOME": str(tmp_path)}
     words = [sys.executable, "-P", "-m", "stepcore.cli", *COMMANDS[command]]
-    # Shells let what they start in the background ignore SIGINT, and that is inherited: these tests may be run so.
-    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Shells let what they start in the background ignore SIGINT, as nohup does SIGHUP, and that is inherited.
+    ignored = {each: signal.signal(each, signal.SIG_DFL) for each in (signal.SIGINT, signal.SIGHUP)}
     process = subprocess.Popen(words, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    signal.signal(signal.SIGINT, ignored)
+    for each, handler in ignored.items():
+        signal.signal(each, handler)
     with process:
         assert process.stdout is not None and process.stderr is not None
         assert eventually(lambda: is_busy(command, process.pid, begun) or process.poll() is not None)
