@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.settings.config import Config, ConfigError, Configs, read_config
+from stepcore.settings.limits import user_wishes
 from stepcore.text.span import Span
 
 HERE = Path("stepsmith.toml")
@@ -29,6 +32,33 @@ def test_the_nearest_file_upward_holds(tmp_path: Path) -> None:
     (tmp_path / "a" / "stepsmith.toml").write_text("time_limit = 2.5\n")
     found = Configs().for_file(inner / "x.step.yaml")
     assert (found.affine, found.time_limit) == ("strict", 2.5)
+
+
+def _make_long(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 33)
+
+
+MADE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a folder": (Path.mkdir, "is a folder, and settings are read from files"),
+    "a pipe": (os.mkfifo, "is no regular file"),
+    "a link to nothing": (lambda path: path.symlink_to("nowhere"), "cannot be read"),
+    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "is no regular file"),
+    "a file without an end": (_make_long, "is larger than 1 MB"),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_what_is_no_file_of_settings_is_told(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, expected = MADE[kind]
+    make(tmp_path / "stepsmith.toml")
+    with pytest.raises(ConfigError, match=expected):
+        Configs().for_file(tmp_path / "a.py")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "stepsmith").mkdir()
+    make(tmp_path / "stepsmith" / "config.toml")
+    with pytest.raises(ConfigError, match=expected):
+        user_wishes()
 
 
 def test_all_keys() -> None:

@@ -33,6 +33,10 @@ RIGHT = {
     "an asynchronous main": (TEST, f"import asyncio\n\n\nasync {MAIN}\n\n\nasyncio.run(main())\n"),
     "a test case": (TEST, f"import unittest\n\n{CASE}"),
     "sizes by symbols of sympy": ("S0 = prog(E0)\n", "S0 = prog(E0)\n    assert S0.ctx[N] == 4 and S0.ctx['N'] == 4\n"),
+    "symbols as keys": (
+        "S0 = prog(E0)\n",
+        "S0 = prog(E0)\n    n = symbols('N')\n    assert [{n: 4}[s] for s in S0.shape] == [4]\n",
+    ),
     "a dictionary": ("S0 = prog(E0)\n", "S0 = {k: prog(v) for k, v in {'x': E0}.items()}['x']\n"),
 }
 TWICE = "A = prog(E0)\n{0}B = prog(E0)\n"

@@ -87,7 +87,9 @@ IN_FUNCTIONS = {
     "d = {}\nd.update({1: 2})": ("STEP304", ".update", "d[KEY] = VALUE"),
     "xs = [1]\nys = xs\nx = f'{ys}'": ("STEP302", "ys is a list", "numbers and texts"),
     "xs = [1]\nxs.append(2)\nx = f'{xs}'": ("STEP302", "xs is a list", "numbers and texts"),
-    "x = str((1, 2))": ("STEP302", "(1, 2) is a list or tuple", "numbers and texts"),
+    "x = str((1, 2))": ("STEP302", "(1, 2) is a list, tuple", "numbers and texts"),
+    "d = {'a': 1}\nx = f'{d}'": ("STEP302", "d is a list, tuple or dictionary", "numbers and texts"),
+    "d = {a: 1 for a in [1, 2]}\nx = str(d)": ("STEP302", "d is a list, tuple or dictionary", "numbers and texts"),
 }
 
 

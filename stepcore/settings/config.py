@@ -5,6 +5,8 @@ Command line, language server and agents read the same table; options and editor
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from fnmatch import fnmatch
@@ -19,7 +21,7 @@ from stepcore.records import Record
 from stepcore.text.wording import clipped
 
 FILE_NAME: Final = "stepsmith.toml"
-# Larger files are checked on demand only.
+_MAX_BYTES: Final = 1_000_000  # of a file with settings
 _LIMITS: Final[tuple[str, ...]] = ("time_limit", "memory_limit", "answers_without_program")
 _MAX_SECONDS: Final = 7 * 86400
 _MAX_MESSAGE: Final = 1000  # characters
@@ -161,7 +163,7 @@ def _found_in(folder: Path) -> Config | ConfigError | None:
 
 def _read_folder(folder: Path) -> Config | None:
     own = folder / FILE_NAME
-    if is_there(own.is_file):
+    if os.path.lexists(own):  # a folder or a pipe of that name is no file without settings: it is told
         return _read(own)
     shared = folder / "pyproject.toml"
     if is_there(shared.is_file):
@@ -218,9 +220,17 @@ def _is_other(path: Path, text: str) -> bool:
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        if not stat.S_ISREG(path.stat().st_mode):
+            kind = "a folder" if path.is_dir() else "no regular file"
+            raise ConfigError(path, f"is {kind}, and settings are read from files; remove it or give it another name")
+        with path.open("rb") as file:  # the system's own files do not tell how long they are
+            data = file.read(_MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(path, f"cannot be read: {error}") from error
+    if len(data) > _MAX_BYTES:
+        raise ConfigError(path, f"is larger than {_MAX_BYTES // 1_000_000} MB, and is not read")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _parsed(text: str, path: Path) -> dict[str, Any]:

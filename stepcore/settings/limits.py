@@ -78,7 +78,7 @@ def user_wishes() -> Wishes:
         ConfigError: it cannot be used.
     """
     path = user_file()
-    if not path.is_file():
+    if not os.path.lexists(path):
         return Wishes()
     found: dict[str, Any] = {}
     for key, value in read_table(path).items():

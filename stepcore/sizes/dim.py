@@ -118,8 +118,7 @@ class Dim:
     def __init__(self, terms: tuple[tuple[Monomial, Coefficient], ...], atoms: Atoms) -> None:
         self.terms = terms
         self._atoms: Atoms = atoms
-        is_number = len(terms) == 1 and not terms[0][0] and isinstance(terms[0][1], int)
-        self._hash = hash(terms[0][1]) if is_number else hash(terms) if terms else hash(0)  # as equal integers have
+        self._hash = _hash(terms)
         self._text: str | None = None
 
     @staticmethod
@@ -370,6 +369,18 @@ class Dim:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _hash(terms: tuple[tuple[Monomial, Coefficient], ...]) -> int:
+    """Return the hash of a size: those that equal integers have, and sympy's symbols, which keys of scripts are."""
+    if len(terms) != 1:
+        return hash(terms) if terms else hash(0)
+    monomial, coefficient = terms[0]
+    if not monomial and isinstance(coefficient, int):
+        return hash(coefficient)
+    if coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1:
+        return hash(("Symbol", monomial[0][0], ("commutative", True)))
+    return hash(terms)
 
 
 def _follows(atom: Derived) -> Dim | None:

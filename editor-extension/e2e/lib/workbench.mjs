@@ -14,6 +14,14 @@ const MISSED = 60_000;
 /** A window whose words stay for so long does not change by itself. */
 const SETTLED_MS = 250;
 
+/** Runs in the window. */
+function isLeftmostActive() {
+  const groups = [...document.querySelectorAll(".editor-group-container")];
+  const left = (group) => group.getBoundingClientRect().left;
+  const active = groups.find((group) => group.classList.contains("active"));
+  return active !== undefined && groups.every((group) => left(active) <= left(group));
+}
+
 /** Open the editor's window in a new page and wait until it can be used. */
 export async function openWorkbench(browser, editor, { width = 1280, height = 800 } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, deviceScaleFactor: 1 });
@@ -41,6 +49,17 @@ export class Workbench {
     const row = this.page.locator(`.explorer-folders-view .monaco-list-row[aria-label^="${name}"]`);
     await bringAbout(this.page.locator(`.tab.active[aria-label^="${name}"]`), (wait) => row.dblclick(wait));
     await this.page.locator(".editor-instance .view-lines").first().waitFor();
+  }
+
+  /**
+   * Go to the leftmost group of editors, where files open from then on. A key that is pressed while a page of ours has the
+   * focus reaches the editor late: a file that is opened at once came into the group of that page, and covered it.
+   */
+  async firstGroup() {
+    await eventually(async (wait) => {
+      await this.page.keyboard.press("Control+1");
+      await this.page.waitForFunction(isLeftmostActive, undefined, wait);
+    });
   }
 
   /** Open a file by its name, whatever folder it is in. */
@@ -119,6 +138,7 @@ export class Workbench {
   /** Put the cursor of the first editor at a line and column, counted from 1. */
   async goto(line, column = 1) {
     const input = this.page.locator(".quick-input-widget input.input");
+    await this.firstGroup();
     await eventually(async (wait) => {
       await this.page.keyboard.press("Control+1");
       await this.page.keyboard.press("Control+g");

@@ -104,7 +104,7 @@ test("one click takes a point, undo takes it back, and an edit makes all points 
   const frame = await page();
   await bringAbout(frame.locator("#taken", { hasText: "This is what the file holds." }), (wait) => frame.locator("#take").click(wait));
   await difference().first().waitFor({ state: "detached" });
-  await workbench.page.keyboard.press("Control+1");
+  await workbench.firstGroup();
   await workbench.goto(1);
   await line("static tiles, off-chip memory included").first().waitFor(); // the file's own words stay
   await workbench.page.keyboard.press("Control+z");
@@ -117,7 +117,7 @@ test("one click takes a point, undo takes it back, and an edit makes all points 
   assert.match(await frame.locator("#taken").innerText(), /^The text has changed since/);
   await workbench.bothThemes("faster-outdated");
   await eventually(async () => {
-    await workbench.page.keyboard.press("Control+1");
+    await workbench.firstGroup();
     await workbench.page.keyboard.press("Control+z"); // a line that was typed is undone in two steps
     await frame.locator("#outdated").waitFor({ state: "hidden", timeout: 1_000 });
   });
@@ -125,7 +125,7 @@ test("one click takes a point, undo takes it back, and an edit makes all points 
 
 test("the light bulb begins one, which goes on from what is known; stopping keeps the best", async () => {
   const { workbench } = parts;
-  await workbench.page.keyboard.press("Control+1");
+  await workbench.firstGroup();
   await workbench.goto(45, 8);
   await workbench.take(await workbench.lightBulb("Make it faster"));
   const frame = await page();

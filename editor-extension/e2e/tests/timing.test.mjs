@@ -31,7 +31,7 @@ test("a program that stops shows the ring of what waits, in red", async () => {
 
 test("the fix sets the depth, and the figures appear", async () => {
   const { workbench } = parts;
-  await workbench.page.keyboard.press("Control+1");
+  await workbench.firstGroup();
   await workbench.goto(27, 24);
   await workbench.take(await workbench.lightBulb("Write depth=16"));
   await eventually(async () => assert.match(await workbench.text(), /step\.Copy\(depth=/));
@@ -119,7 +119,7 @@ test("a reload of the window restores the timeline", async () => {
 
 test("compositions and what is on no disk have cycles, too", async () => {
   const { workbench } = parts;
-  await workbench.page.keyboard.press("Control+1");
+  await workbench.firstGroup();
   await workbench.open("layers.py");
   await workbench.lens(/^[\d,]+ cycles \| 3 programs one after the other \| halved at M=50 takes \d+ %$/).first().waitFor();
   await workbench.bothThemes("timing-composition");

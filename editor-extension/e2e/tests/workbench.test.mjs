@@ -217,7 +217,7 @@ test("the panel zooms, fits, and keeps a pinned program while the cursor goes el
   await eventually(async () => assert.ok((await scale()) < large && (await nodeWidth(frame)) < width));
   await frame.locator("#pin").click();
   await frame.locator('#pin[aria-pressed="true"]').waitFor();
-  await workbench.page.keyboard.press("Control+1"); // files open in the group that was used last
+  await workbench.firstGroup(); // files open in the group that was used last
   await workbench.open("row_sums.step.yaml");
   await workbench.goto(26, 10);
   await workbench.page.waitForTimeout(500); // the panel would have followed by now
@@ -231,7 +231,7 @@ test("a reload of the window restores the panel, pinned as it was", async () => 
   await frame.locator('#pin[aria-pressed="true"]').waitFor();
   assert.equal(await frame.locator("#programs").inputValue(), "softmax");
   await frame.locator("#pin").click();
-  await workbench.page.keyboard.press("Control+1");
+  await workbench.firstGroup();
   await workbench.open("row_sums.step.yaml"); // a reload that comes fast may have forgotten its tab
   await workbench.goto(26, 10);
   await eventually(async () => assert.match(await frame.locator("#programs").inputValue(), /row_sums/));
@@ -246,7 +246,7 @@ async function nodeWidth(frame) {
 test("a program of 160 operators is drawn a source line at a time, with search and a minimap", async () => {
   const { editor, workbench } = parts;
   writeFileSync(join(editor.folder, "large.py"), largeProgram(40));
-  await workbench.page.keyboard.press("Control+1");
+  await workbench.firstGroup();
   await workbench.open("large.py");
   await workbench.lens(/Simulate/).first().waitFor();
   await workbench.command("Stepsmith: Show Dataflow");
@@ -278,7 +278,7 @@ test("a program of 160 operators is drawn a source line at a time, with search a
 test("300 operators in 20 lanes are drawn as lines of the source, with one line for all streams between two of them", async () => {
   const { editor, workbench } = parts;
   writeFileSync(join(editor.folder, "wide.py"), wideProgram(20, 14));
-  await workbench.page.keyboard.press("Control+1");
+  await workbench.firstGroup();
   await workbench.quickOpen("wide.py");
   await workbench.lens(/Simulate/).first().waitFor();
   await workbench.command("Stepsmith: Show Dataflow");
@@ -297,7 +297,7 @@ test("300 operators in 20 lanes are drawn as lines of the source, with one line 
 test("declarations are completed as they are typed, and a missing reference is found and created", async () => {
   const { editor, workbench } = parts;
   writeFileSync(join(editor.folder, "typed.py"), "import stepcore as step\nfrom stepcore.dims import M, N\n\n\n");
-  await workbench.page.keyboard.press("Control+1");
+  await workbench.firstGroup();
   await workbench.open("typed.py");
   await workbench.goto(4);
   const proposal = (text) => workbench.page.locator(".suggest-widget.visible .monaco-list-row", { hasText: text }).first();

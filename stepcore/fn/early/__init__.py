@@ -70,7 +70,7 @@ def _found(follower: Follower, body: Sequence[ast.stmt]) -> list[EarlyFault]:
     return sorted(new, key=lambda fault: (fault.node.lineno, fault.node.col_offset))
 
 
-_IN_A_TEXT = "{} is a list or tuple, and is not written into a text; write numbers and texts"
+_IN_A_TEXT = "{} is a list, tuple or dictionary, and is not written into a text; write numbers and texts"
 
 
 def _early(node: ast.expr, name: str, helper: str) -> EarlyFault:

@@ -15,11 +15,13 @@ from stepcore.fn.early.paths import (
     FUNCTIONS,
     MOST_ITEMS,
     SOME_LIST,
+    SOME_MAPPING,
     BodyFrame,
     HeldName,
     HelperValue,
     KnownItems,
     Path,
+    SomeContainer,
     compared,
     computed,
     given,
@@ -49,7 +51,7 @@ class ExpressionFollower(ABC):
         self.wrong: dict[int, tuple[ast.expr, str, str]] = {}  # reads that certainly find no value, by identity
         self.reads: dict[int, tuple[ast.expr, str, str]] = {}  # those that found none on some way
         self.fine: set[int] = set()  # those that found one on some way
-        self.texts: dict[int, ast.expr] = {}  # lists that would be written into a text, by identity
+        self.texts: dict[int, ast.expr] = {}  # lists and dictionaries that would be written into a text, by identity
         self.site: tuple[ast.expr, str] | None = None  # the call by which a helper of another block is followed
         self.made = 0  # functions so far
         self._steps = _MOST_STEPS
@@ -248,8 +250,8 @@ class ExpressionFollower(ABC):
         return ANYTHING
 
     def _written(self, node: ast.expr, value: Any) -> None:
-        """Take note of a list in a text, which a run refuses."""
-        if (value is SOME_LIST or isinstance(value, KnownItems)) and self.site is None:
+        """Take note of a list or dictionary in a text, which a run refuses."""
+        if isinstance(value, SomeContainer | KnownItems) and self.site is None:
             self.texts[id(node)] = node
 
     def _lambda(self, node: ast.Lambda, frame: BodyFrame, path: Path) -> Any:
@@ -300,7 +302,12 @@ class ExpressionFollower(ABC):
 
     def _mapping(self, node: ast.DictComp, frame: BodyFrame, path: Path) -> Any:
         self._collected(node, [node.key, node.value], frame, path)
-        return ANYTHING
+        return SOME_MAPPING
+
+    def _dictionary(self, node: ast.Dict, frame: BodyFrame, path: Path) -> Any:
+        for part in (part for item in zip(node.keys, node.values, strict=True) for part in item if part is not None):
+            self.value(part, frame, path)
+        return SOME_MAPPING
 
     def _collected(
         self,
@@ -395,4 +402,5 @@ _HANDLERS: Final[dict[type[ast.expr], Callable[[Any, Any, BodyFrame, Path], Any]
     ast.ListComp: ExpressionFollower._comprehension,
     ast.GeneratorExp: ExpressionFollower._comprehension,
     ast.DictComp: ExpressionFollower._mapping,
+    ast.Dict: ExpressionFollower._dictionary,
 }

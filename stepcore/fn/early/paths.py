@@ -23,12 +23,13 @@ class _Anything:
     """A value of which nothing is known."""
 
 
-class _SomeList:
-    """A list of which nothing else is known."""
+class SomeContainer:
+    """A list or a dictionary of which nothing else is known."""
 
 
 ANYTHING: Final = _Anything()
-SOME_LIST: Final = _SomeList()
+SOME_LIST: Final = SomeContainer()
+SOME_MAPPING: Final = SomeContainer()
 
 
 class KnownItems(Record):
@@ -165,7 +166,7 @@ def unchanged(names: Names, before: Names) -> bool:
 
 def truth(value: Any) -> bool | None:
     """Return the truth of a value, None where it is not known."""
-    if value is ANYTHING or value is SOME_LIST:
+    if value is ANYTHING or isinstance(value, SomeContainer):
         return None
     return bool(value.items) if isinstance(value, KnownItems) else bool(value)
 

@@ -126,7 +126,7 @@ test("what is in the file already is shown against the new program, and is kept,
 
 test("what is written can be picked, and a program is taken by a click, seen as a difference to what is there", async () => {
   const { workbench } = parts;
-  await workbench.page.keyboard.press("Control+1");
+  await workbench.firstGroup();
   await workbench.goto(9);
   await workbench.command("Stepsmith: Synthesize STeP Program as ...");
   await rows().filter({ hasText: /^Of single numbers/ }).first().click();

@@ -70,7 +70,7 @@ test("the light bulb is there on a line of a body; sizes that the docstring tell
   const told = await workbench.message(words);
   await workbench.bothThemes("sizes-found");
   await told.getByText("Write Comment").click();
-  await workbench.page.keyboard.press("Control+1"); // the program stands in the group beside it
+  await workbench.firstGroup(); // the program stands in the group beside it
   await workbench.page.locator(".view-line", { hasText: "# stepsmith: x[n, d], w[d, k]" }).first().waitFor();
   await workbench.page.keyboard.press("Control+z");
 });
