@@ -49,6 +49,15 @@ def test_clean_files_exit_0(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert captured.err == ""
 
 
+@pytest.mark.parametrize("words", [["doctor"], ["check", "."], ["verify", "a.py"]])
+def test_a_folder_that_was_removed_is_told(words: list[str], tmp_path: Path) -> None:
+    command = f'cd "{tmp_path}" && rmdir "{tmp_path}" && exec "{sys.executable}" -m stepcore.cli {" ".join(words)}'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.returncode == 2
+    assert "STEP901" in done.stdout + done.stderr
+    assert "was removed" in done.stdout + done.stderr
+
+
 def test_findings_exit_1_and_show_the_place(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write("a.step.yaml", TASK + TWICE)
     assert main(["check", "a.step.yaml"]) == 1

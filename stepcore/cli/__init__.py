@@ -53,7 +53,7 @@ def _main(words: list[str]) -> int:
             raise
         _close_output()
         where = f"{one_line(error.filename)}: " if error.filename else ""
-        lacking = what_is_scarce(error)
+        lacking = what_is_scarce(error) or _what_is_gone()
         code = "STEP407" if isinstance(error, BlockingIOError) else "STEP901"
         complain(f"{code} {where}{lacking or f'reading or writing failed: {reason_of(error)}'}")
         return EXIT_UNUSABLE
@@ -65,6 +65,17 @@ def _main(words: list[str]) -> int:
             return EXIT_UNUSABLE
         complain(f"STEP911 internal error: {type(error).__name__}: {error}; --debug shows where")
         return EXIT_UNUSABLE
+
+
+def _what_is_gone() -> str:
+    """Say that the folder in which the command runs was removed, if it was: the system names no file then."""
+    try:
+        os.getcwd()  # noqa: PTH109 -- pathlib asks the same
+    except FileNotFoundError:
+        return "the folder in which this runs was removed; change to one that is there"
+    except OSError:  # something else is the matter, which the first error tells
+        return ""
+    return ""
 
 
 def _close_output() -> None:
