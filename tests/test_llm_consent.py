@@ -193,6 +193,14 @@ def test_a_broken_file_is_no_consent(text: str, tmp_path: Path) -> None:
         require_consent(REMOTE, MODEL, folder=tmp_path)
 
 
+def test_a_broken_file_is_put_aside_before_an_answer_is_kept(tmp_path: Path) -> None:
+    torn = '{"a.example": false, '
+    (tmp_path / FILE_NAME).write_text(torn)
+    remember("b.example", "m", True, tmp_path)
+    assert choices(tmp_path) == {"b.example m": True}
+    assert (tmp_path / f"{FILE_NAME}.damaged").read_text() == torn
+
+
 def test_an_answer_that_cannot_be_kept_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConsentError, match="cannot be kept"):

@@ -108,20 +108,25 @@ def choices(folder: Path | None = None) -> dict[str, bool]:
 
     Those of a file that cannot be read count as not given, and so does a yes of earlier versions, which named no model.
     """
-    path = (folder or default_folder()) / FILE_NAME
+    return _read((folder or default_folder()) / FILE_NAME) or {}
+
+
+def _read(path: Path) -> dict[str, bool] | None:
+    """Return the answers of a file, None where it cannot be read."""
     try:
         found = json.loads(read_file(path).text)
     except (Unusable, ValueError, RecursionError):
-        return {}
+        return None
     if not isinstance(found, dict):
-        return {}
+        return None
     return {place: given for place, given in found.items() if given is (" " in place)}
 
 
 def remember(host: str, model: str, given: bool, folder: Path | None = None) -> None:
     """Keep an answer: a yes for the model at the host, a no for the whole host, which a later yes takes back.
 
-    ``host`` is that of :func:`host_of`, with ``http://`` in front where nothing is encrypted.
+    ``host`` is that of :func:`host_of`, with ``http://`` in front where nothing is encrypted. A file that cannot
+    be read is put aside, as answers may be in it.
 
     Raises:
         ConsentError: it cannot be kept.
@@ -130,7 +135,10 @@ def remember(host: str, model: str, given: bool, folder: Path | None = None) -> 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(path):
-            kept = _with(choices(folder), host, model, given)
+            earlier = _read(path)
+            if earlier is None and path.is_file():
+                path.replace(path.with_name(f"{path.name}.damaged"))
+            kept = _with(earlier or {}, host, model, given)
             write_atomically(path, (json.dumps(kept, indent=2, sort_keys=True) + "\n").encode("utf-8"))
     except OSError as error:
         raise ConsentError(f"{one_line(path)}: your answer cannot be kept: {reason_of(error)}") from error
