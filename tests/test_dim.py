@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 
 import pytest
-import sympy
+import sympy  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
