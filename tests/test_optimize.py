@@ -279,6 +279,25 @@ def test_a_search_is_deterministic_and_goes_on_where_it_was_killed(tmp_path: Pat
     assert record_path(["a", "b"]) != record_path(["ab", ""])
 
 
+def test_figures_of_a_record_that_are_not_measured_now_are_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "stops.py"
+    path.write_text(STOPS)
+    (first,) = rows(str(path))
+    (record,) = (file for file in (tmp_path / "store").rglob("*.jsonl"))
+    lines = [json.loads(line) for line in record.read_text().split("\n") if line]
+    for line in lines:
+        if (line.get("tried") or {}).get("figures"):
+            line["tried"]["figures"]["cycles"] = 3
+    record.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    code, output = run(str(path))
+    assert code == 0
+    assert output.count("it was searched anew") == 1
+    done = invoked(str(path), "--format", "json")
+    assert "it was searched anew" not in done.output
+    (again,) = json.loads(done.stdout)
+    assert (again["cycles"], again["front"]) == (first["cycles"], first["front"])
+
+
 _WRITER = """
 import sys
 from pathlib import Path

@@ -2,7 +2,7 @@
 
 One file for each order (the program, the chip, all that changes the outcome), one line for each result. A line that
 was cut off by a kill is dropped. Several processes may write to one file: each line is appended in one piece. What is
-shown is verified anew.
+shown is verified and timed anew: the lines may be of another build, or of somebody else.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class SearchRecord:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._tried: dict[str, Tried] = {}
+        self._read_back: set[str] = set()
         self._sites: dict[str, tuple[RewriteSite, ...]] = {}
         self._bottlenecks: dict[str, Bottleneck] = {}
         self._learned: set[str] = set()
@@ -89,9 +90,22 @@ class SearchRecord:
         """Return what came of a text."""
         return self._tried.get(key)
 
+    def is_read_back(self, key: str) -> bool:
+        """Return whether what came of a text was read from the disk, where anybody may have written it."""
+        return key in self._read_back
+
+    def forget_what_was_read(self) -> None:
+        """Give up all that was read from the disk, but for the memory that the search began with."""
+        for key in self._read_back:
+            del self._tried[key]
+        self._read_back.clear()
+        self._sites.clear()
+        self._bottlenecks.clear()
+
     def keep(self, key: str, tried: Tried) -> None:
         """Remember what came of a text."""
         self._tried[key] = tried
+        self._read_back.discard(key)
         self._write({"text": key, "tried": written(tried)})
 
     def sites(self, key: str, rewrite: str) -> tuple[RewriteSite, ...] | None:
@@ -159,6 +173,7 @@ class SearchRecord:
             row = json.loads(line)
             if "text" in row:
                 self._tried[str(row["text"])] = from_plain(Tried, row["tried"])
+                self._read_back.add(str(row["text"]))
             elif "learned" in row:
                 self._learned.update(map(str, row["learned"]))
             elif "memory" in row and self._memory is None:

@@ -25,6 +25,7 @@ from stepcore.rewrites import RewriteSubject
 from stepcore.text.wording import times_text
 
 _POINTS: Final = 16  # of the front that are verified and shown
+_DISTRUSTED: Final = "the record of an earlier search had other figures than are measured now: it was searched anew"
 
 
 @dataclass(frozen=True)
@@ -83,22 +84,29 @@ def optimized(
         return replace(empty, ended="stopped", interrupted=True, problem="interrupted before it was verified as it is")
     if not first.accepted:
         return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
-    order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(record.memory(memory)))
-    spread = None if executor is None else SpreadTrials(executor, subject, target, watch.is_stopped)
-    limits, tell = SearchLimits(watch.candidates, is_over), watch.found or _teller(watch.tell)
-    search = Search(subject, target, record, limits, tell, order=order, spread=spread)
-    if advice is not None:
+    items = record.memory(memory)
+
+    def begin() -> Search:
+        order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(items))
+        spread = None if executor is None else SpreadTrials(executor, subject, target, watch.is_stopped)
+        limits, tell = SearchLimits(watch.candidates, is_over), watch.found or _teller(watch.tell)
+        if advice is None:
+            return Search(subject, target, record, limits, tell, order=order, spread=spread)
         search = ModelSearch(
             subject, target, record, limits, tell, order=order, spread=spread, asker=advice.asker,
             goes_on=advice.goes_on, prove=lambda text: _fault(next(judges.prove([text]))), memory=order.prior.items,
         )  # fmt: skip
         search.pairs.model = advice.asker.name[:64]
+        return search
+
     try:
-        search.run()
+        search, distrusted = _searched(begin, record)
     except Unimprovable as error:
         return replace(empty, problem=str(error), seconds=monotonic() - began)
     ended: Ended = "stopped" if watch.is_stopped() else "time" if is_over() else ""
     right, refused = _proved(search, judges, watch.tell)
+    if distrusted:
+        refused.append(distrusted)
     if search.trials.problem:
         refused.append(f"some candidates could not be timed, the same call tries them again: {search.trials.problem}")
     best = best_of(right, target, search.old)
@@ -129,6 +137,25 @@ def optimized(
         interrupted=watch.is_stopped(),
         problem="" if best is not None else "nothing that runs to its end was verified",
     )
+
+
+def _searched(begin: Callable[[], Search], record: SearchRecord) -> tuple[Search, str]:
+    """Return a search that came to its end, and what is to be said of its record.
+
+    One that went on from figures of the disk that are not measured now is begun anew without them.
+
+    Raises:
+        Unimprovable: the program cannot be optimized.
+        LedgerError: the ledger of a model's answers cannot be used.
+    """
+    search = begin()
+    search.run()
+    if search.is_as_measured(search.archive.front[:_POINTS]):
+        return search, ""
+    record.forget_what_was_read()
+    search = begin()
+    search.run()
+    return search, _DISTRUSTED
 
 
 def _fault(verdict: TextVerdict) -> str:
