@@ -21,6 +21,7 @@ from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.early import EarlyFault, faults_in_blocks, faults_in_body, faults_in_prelude
 from stepcore.fn.prelude import assigned_names, names_bound_by, prelude_names
 from stepcore.fn.shapes.inference import shape_findings
+from stepcore.fn.size_numbers import number_faults
 from stepcore.fn.source import BodySyntaxError, node_span, statements
 from stepcore.fn.walk.finding import BodyFinding, BodyKind
 from stepcore.fn.walk.walker import Walker
@@ -110,7 +111,10 @@ def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterab
         names |= prelude_names(block)
     walker = Walker(BodyKind.PRELUDE if kind == "prelude" else BodyKind.REFERENCE, scope, names)
     early = (lambda: faults_in_prelude(parsed, scope)) if kind == "prelude" else None
-    return _positioned(_walked(walker, parsed, block, early), block)
+    found = _walked(walker, parsed, block, early)
+    if kind == "prelude" and not found:
+        found = number_faults(parsed, block.source.text, scope)
+    return _positioned(found, block)
 
 
 def _walked(

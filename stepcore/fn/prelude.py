@@ -40,8 +40,13 @@ class _Huge:
     """An integer beyond all that is computed here."""
 
 
+class _Lost:
+    """What a name stands for that was bound to something unknown: it hides what the name meant before."""
+
+
 _HUGE: Final = _Huge()
-_Value: TypeAlias = "int | float | str | SymbolRef | _Huge | tuple[Any, ...] | None"
+_LOST: Final = _Lost()
+_Value: TypeAlias = "int | float | str | SymbolRef | _Huge | _Lost | tuple[Any, ...] | None"
 
 
 class NotConstant(Exception):
@@ -148,7 +153,7 @@ class Evaluator:
         """Forget all that may be bound somewhere in a statement or expression."""
         for part in ast.walk(node):
             match part:
-                case ast.Name(id=name, ctx=ast.Store()):
+                case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name):
                     self.forget(name)
                 case ast.Subscript(value=ast.Name(id="ctx"), slice=ast.Name(id=name), ctx=ast.Store()):
                     self.bound.pop(name, None)
@@ -165,8 +170,8 @@ class Evaluator:
             self._bind(target, value)
 
     def forget(self, name: str) -> None:
-        """From here on nothing is known of ``name``."""
-        self.names.pop(name, None)
+        """From here on nothing is known of ``name``, not even that it is a function or number of a size."""
+        self.names[name] = _LOST
 
     def _bind(self, target: ast.expr, value: _Value) -> None:
         match target:
@@ -187,7 +192,7 @@ class Evaluator:
     def _bind_size(self, name: str, target: ast.expr, value: _Value) -> None:
         if is_size(value):
             assert isinstance(value, int)
-            self.context[name] = self.bound[name] = value
+            self.context[name] = self.bound[name] = self.names[f"{name}_value"] = value
         else:
             self.faults.append(SizeFault(name, target, _shown(value)))
 
@@ -207,7 +212,10 @@ class Evaluator:
             case ast.Constant(value=int() | float() | str() | None as value):
                 return value
             case ast.Name(id=name) if name in self.names:
-                return self.names[name]
+                known = self.names[name]
+                if known is _LOST:
+                    raise NotConstant
+                return known
             case ast.Name(id=name) if name.removesuffix("_value") in self.context and name.endswith("_value"):
                 return self.context[name.removesuffix("_value")]
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
@@ -224,7 +232,9 @@ class Evaluator:
                 name
             ):
                 return SymbolRef(name)
-            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
+                name in _FUNCTIONS and name not in self.names
+            ):
                 values = [self.value(argument) for argument in arguments]
                 if values and all(isinstance(value, int | float) for value in values):
                     return self._guard(lambda: _FUNCTIONS[name](*values))

@@ -69,7 +69,7 @@ class Expressions:
         self.parameters = parameters
         names = {f"{name}_value": Dim.symbol(name) for name in (*allow.PREDECLARED_SYMBOLS, *scope.symbols, *bindings)}
         self.names: dict[str, Any] = dict(names)
-        self.names |= prelude_values(scope.prelude, self.names, bindings, self.modules)
+        self.names |= prelude_values(scope.prelude, self.names, self.modules)
         if scope.bare_parameters:
             self.names |= {name: self.parameter(name) for name in scope.parameters}
 

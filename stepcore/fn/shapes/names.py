@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from stepcore.fn import allow
@@ -23,9 +23,7 @@ _POINTWISE_MODULES: Final = {
 }  # fmt: skip
 
 
-def prelude_values(
-    prelude: CodeBlock | None, names: Mapping[str, Any], bindings: Mapping[str, int], modules: Mapping[str, str]
-) -> dict[str, Any]:
+def prelude_values(prelude: CodeBlock | None, names: Mapping[str, Any], modules: Mapping[str, str]) -> dict[str, Any]:
     """Return what is known of the names that a ``global`` block binds; None hides an outer meaning."""
     if prelude is None:
         return {}
@@ -37,13 +35,22 @@ def prelude_values(
     stored = Counter(
         node.id for node in ast.walk(ast.Module(list(body), [])) if isinstance(node, ast.Name) and _is_store(node)
     )
+    sizes = {*_bound_sizes(body)}
     for statement in body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if stored[name] == 1:
-                size = name.removesuffix("_value")
                 # A name bound twice may hold either value; a size is better known by its symbol than by its number.
-                values[name] = names.get(name) if size != name and size in bindings else _bound(value, modules)
+                is_number = name.endswith("_value") and name.removesuffix("_value") in sizes
+                values[name] = names.get(name) if is_number else _bound(value, modules)
     return {name: value for name, value in values.items() if name not in modules}
+
+
+def _bound_sizes(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """Yield the sizes that a block binds by ``ctx[E] = ...``: only of these is ``E_value`` the number there."""
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id="ctx"), slice=ast.Name(id=name))]):
+                yield name
 
 
 def _is_store(node: ast.Name) -> bool:

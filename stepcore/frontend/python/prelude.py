@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -27,7 +28,7 @@ def fn_scope_of(module: PyModule, statements: list[tuple[ast.stmt, Embedded]], m
     facts = ModuleFacts.joined((module.facts, module.others))
     symbols = {name for name, value in scope.names.items() if isinstance(value, Dim) and str(value) == name}
     bound = {symbol for symbol, _ in facts.sizes}
-    prelude = _Prelude(module, statements).of(bound)
+    prelude = _Prelude(module, statements).of(facts.sizes)
     scope_of_fns = FnScope(
         prelude=prelude,
         parameters=tuple(sorted(facts.parameters)),
@@ -45,12 +46,14 @@ class _Prelude(Record):
     module: PyModule
     statements: list[tuple[ast.stmt, Embedded]]
 
-    def of(self, bound: set[str]) -> CodeBlock | None:
-        """Return the module-level statements that element functions use, in the order of the file."""
+    def of(self, bound: frozenset[tuple[str, int | None]]) -> CodeBlock | None:
+        """Return the module-level statements that element functions use, in the order of the file.
+
+        ``bound`` are the sizes of the file's programs, with what these bind.
+        """
         changes = Changes([(statement, _text(statement, code)) for statement, code in self.statements])
         wanted = loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))
-        # ``D_value = 16`` of a size in dims= is what a run binds, not a constant.
-        sizes = {f"{symbol}_value" for symbol in bound}
+        sizes = self._of_runs(bound, changes)
         candidates = self._candidates(sizes, changes, changed=False)
         found, names = chosen(candidates, wanted | read_later(candidates, wanted))
         if not changes.are_settled(names):
@@ -62,6 +65,18 @@ class _Prelude(Record):
             if found
             else None
         )
+
+    def _of_runs(self, bound: frozenset[tuple[str, int | None]], changes: Changes) -> set[str]:
+        """Return the names of numbers that runs bind: ``D_value = 16`` where ``dims=`` binds D to 16.
+
+        Whatever else a file binds to such a name is a constant of its own, as Python has it.
+        """
+        known = self.module.scope.names
+        found = {
+            f"{symbol}_value" for symbol, size in bound if size is not None and known.get(f"{symbol}_value") == size
+        }
+        places = Counter(name for statement, _ in self.statements for name in found & changes.bound(statement))
+        return {name for name in found if places[name] == 1}
 
     def _candidates(self, sizes: set[str], changes: Changes, *, changed: bool) -> list[MadeNames]:
         """Return the statements that bind, or may change, what is no element function, type or size."""

@@ -97,9 +97,9 @@ class FnEnv:
         interpreter = Interpreter(Machine(self.limits, random=True), prelude.source, self.globals)
         with self.default_dtype():
             interpreter.run(body, self.globals)
-        # The names of the environment itself cannot be taken away by the prelude.
+        # The names of the environment itself cannot be taken away by the prelude; what a module binds to the name of a
+        # size's number is what its functions read (of a task that is the number, see :mod:`stepcore.fn.size_numbers`).
         self.globals |= {"input_data": self.input_data, "ctx": self.context}
-        self.globals |= {f"{symbol.name}_value": value for symbol, value in self.context.items()}
 
     @property
     def bindings(self) -> dict[str, int]:

@@ -171,7 +171,7 @@ class Statements:
                 key = self.eval(index, scope)
                 self.machine_place(target)
                 try:
-                    self._store(base, key, value, scope)
+                    self._store(base, key, value)
                 except (FnRuntimeError, NoRule, Restart):
                     raise
                 except Exception as error:
@@ -179,19 +179,24 @@ class Statements:
             case _:
                 raise EvaluationRefused("only names, tuples of names and items can be assigned", "STEP302")
 
-    def _store(self, base: Any, key: Any, value: Any, scope: Scope) -> None:
+    def _store(self, base: Any, key: Any, value: Any) -> None:
         if id(base) in self.frozen:
             raise EvaluationRefused("the lists of inputs and state must not change", "STEP310")
-        if base is self.globals.get("ctx") and isinstance(base, dict) and isinstance(key, SymbolRef):
-            if not isinstance(value, int):
-                raise EvaluationRefused(f"a size must be an integer, not {value!r}")
-            base[key] = value
-            scope[f"{key.name}_value"] = value
+        if base is self.globals.get("ctx"):
+            self._bind_size(base, key, value)
             return
         if isinstance(base, TV | torch.Tensor | list | dict):
             self.machine.set_item(base, key, value)
             return
         raise EvaluationRefused("this value has no items that can be assigned")
+
+    def _bind_size(self, context: Any, key: Any, value: Any) -> None:
+        if not isinstance(key, SymbolRef):
+            raise EvaluationRefused("ctx holds numbers of sizes; write ctx[E] = 3 for a size E", "STEP302")
+        if not isinstance(value, int):
+            raise EvaluationRefused(f"a size must be an integer, not {value!r}")
+        context[key] = value
+        self.globals[f"{key.name}_value"] = value  # a helper may bind it
 
     def _unpack(self, target: ast.expr, parts: list[ast.expr], value: Any, scope: Scope) -> None:
         values = list(items(self, value))
