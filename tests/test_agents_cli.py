@@ -106,10 +106,18 @@ def test_unsolved_and_unusable_have_their_exit_codes(tmp_path: Path, capsys: Cap
     assert "5 candidates is spent" in capsys.readouterr().out
     broken = tmp_path / "broken.step.yaml"
     broken.write_text("inputs: [\n")
-    assert main(["synth", str(broken), str(tmp_path / "missing.step.yaml"), str(tmp_path / "x.py")]) == 2
+    (tmp_path / "x.py").write_text("x = 1\n")
+    names = ("missing.step.yaml", "missing.py", "x.py")
+    assert main(["synth", str(broken), *(str(tmp_path / name) for name in names)]) == 2
     captured = capsys.readouterr()
-    for name in ("broken.step.yaml:", "missing.step.yaml:", "x.py:"):
-        assert sum(name in line for line in captured.err.splitlines()) == 1, captured.err
+    for name, words in (
+        ("broken.step.yaml", "STEP903"),
+        ("missing.step.yaml", "no such file"),
+        ("missing.py", "no such file"),
+        ("x.py", "x.py::FUNCTION"),
+    ):
+        (line,) = (line for line in captured.err.splitlines() if f"{name}:" in line)
+        assert words in line
     assert "Traceback" not in captured.err + captured.out
 
 

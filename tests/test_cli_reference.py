@@ -12,11 +12,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import click
 import pytest
 import typer
 from typer.testing import CliRunner
 
 import stepcore.findings.explain
+from import_graph import MODULES
 from stepcore.cli import app as app_module
 from stepcore.cli import main, points
 from stepcore.findings.codes import CODES
@@ -133,6 +135,26 @@ def test_ops_of_published_names_types_and_functions(capsys: pytest.CaptureFixtur
         assert {"name", "summary"} <= json.loads(capsys.readouterr().out).keys()
     assert main(["ops", "matmull"]) == 2
     assert "did you mean fns.matmul?" in capsys.readouterr().err
+
+
+def _texts(command: click.Command) -> Iterator[str]:
+    """What a command says of itself, its options and the commands below it."""
+    yield command.help or ""
+    yield from (str(getattr(param, "help", None) or "") for param in command.params)
+    for below in getattr(command, "commands", {}).values():
+        yield from _texts(below)
+
+
+def test_help_speaks_of_no_class() -> None:
+    words = {name for path in MODULES.values() for name in re.findall(r"^class (\w+)", path.read_text(), re.MULTILINE)}
+    ours = {name for name in words if re.search(r"[a-z][A-Z]", name)} - {each.__name__ for each in OPERATORS}
+    assert len(ours) > 300
+    group: Any = typer.main.get_command(app_module.app)
+    context = click.Context(group)
+    commands = [group.get_command(context, name) for name in group.list_commands(context)]
+    texts = [text for command in (group, *commands) for text in _texts(command)]
+    assert len(texts) > 100
+    assert {word for text in texts for word in re.findall(r"\w+", text)} & ours == set()
 
 
 def test_doctor(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -490,8 +490,10 @@ def test_convert_refuses(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     write("copied.step.yaml", TASK + GOOD.replace("return", "E9 = step.Identity().apply(E0)\n  return"))
     write("two.py", PYTHON + PYTHON[PYTHON.index("@step.program") :].replace("sum_inner", "second"))
     write("nothing.py", "x = 1\n")
+    write("torn.py", PYTHON[: PYTHON.index("@step.program")] + "@step.program(dims={M: 3)\ndef p(E0):\n    return E0\n")
     for words, message in (
         (["a.step.yaml", "--to", "yaml"], "the file is yaml already"),
+        (["torn.py"], "STEP902 this line cannot be read"),
         (["two.py"], "sum_inner, second"),
         (["nothing.py"], "no STeP program: no function with @step.program"),
         (["a.step.yaml", "--to", "python", "--out", "a.step.yaml"], "this is the file to convert"),

@@ -252,8 +252,13 @@ def test_two_programs_or_two_chips_side_by_side(capsys: pytest.CaptureFixture[st
     assert command.run([], command.TimeOptions(compare=(sums, rows), trace=str(out))) == 0
     assert [told["program"] for told in json.loads(out.read_text())["otherData"]["programs"]] == ["sum_rows", "matmul"]
     assert "busy cycles of" not in capsys.readouterr().out
-    many = tmp_path / "many.py"
     text = Path(sums).read_text()
+    old, new = tmp_path / "old.py", tmp_path / "new.py"
+    for file in (old, new):
+        file.write_text(text)
+    assert command.run([], command.TimeOptions(compare=(str(old), str(new)))) == 0
+    assert f"{old}::sum_rows on default  {new}::sum_rows on default  ratio" in capsys.readouterr().out
+    many = tmp_path / "many.py"
     many.write_text(text + text[text.index("@step.program") :].replace("sum_rows", "again"))
     wrong = [
         ([], command.TimeOptions(), "name the programs"),

@@ -22,6 +22,18 @@ def test_encodings_that_are_none_of_files_are_refused(tmp_path: Path, encoding: 
         read_file(file)
 
 
+def test_a_notebook_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.ipynb"
+    file.write_text('{"cells": [{"cell_type": "code", "source": ["import stepcore as step"]}], "nbformat": 4}')
+    for command in ("check", "verify", "simulate", "time", "convert", "optimize", "synth", "bench"):
+        assert main([command, str(file)]) == 2, command
+        said = "".join(capsys.readouterr())
+        assert said.count("STEP901") >= 1 and "jupyter nbconvert --to script" in said, command
+        assert "no STeP program" not in said
+    assert main(["check", str(tmp_path / "none.ipynb")]) == 2
+    assert "no such file" in capsys.readouterr().out
+
+
 def test_no_more_is_read_than_a_file_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepcore.text.files.MAX_BYTES", 100)
     made_up = Path("/proc/self/environ")  # its size is said to be 0

@@ -94,6 +94,7 @@ def test_what_is_no_task_either_is_said_at_its_line(name: str, word: str, source
     assert found["task"] == ""
     assert word in found["unsupported"][0]["operation"]
     assert found["reason"].startswith("line ")  # what stands in the way, and only then why it is no task
+    assert found["unsupported"][0]["advice"] in found["reason"]  # a message of an editor has no other place for it
     assert "Stepsmith cannot express this function as a task because" in found["reason"]
 
 

@@ -175,7 +175,7 @@ test("programs are told apart by operators and memory", () => {
   const unknown = { off_chip_bytes: null, compulsory_bytes: null, traffic_ratio: null, sizes: {} };
   const solution = { impl: "", operators: 4, on_chip_bytes: 2048, streaming_degree: 0.987, ...unknown };
   assert.equal(label(solution), "4 operators");
-  assert.equal(summary(solution), "2.0 KiB on chip, streaming degree 0.99");
+  assert.equal(summary(solution), "2.05 kB on chip, streaming degree 0.99");
   assert.equal(label({ ...solution, operators: 1 }), "1 operator");
   assert.match(summary({ ...solution, on_chip_bytes: 12 }), /^12 B on chip/);
 });

@@ -218,9 +218,9 @@ test("what a program is best at is told where it is better than all others", () 
   const laid = (layout: string, on_chip_bytes: number): Solution => ({ ...other, on_chip_bytes, form: "tiled", layout, sizes: { M: 64 } });
   const few = laid("chain: tiles TM=8, TF=16; 2 x 8 lanes", 2_048);
   const many = laid("chain: tiles TM=8, TF=16; 8 x 8 x 8 lanes", 8_192);
-  assert.equal(summary(few, [few, many]), "2.0 KiB on chip, layout: 2 x 8 lanes; as all: 4 B off chip, streaming degree 1.00, over tiles, chain, tiles TM=8, TF=16 at M=64");
-  assert.match(summary(many, [few, many]), /^8\.0 KiB on chip, layout: 8 x 8 x 8 lanes; as all: /);
-  assert.match(summary(few, [few, { ...few }]), /^as all: 2\.0 KiB on chip/);
+  assert.equal(summary(few, [few, many]), "2.05 kB on chip, layout: 2 x 8 lanes; as all: 4 B off chip, streaming degree 1.00, over tiles, chain, tiles TM=8, TF=16 at M=64");
+  assert.match(summary(many, [few, many]), /^8\.19 kB on chip, layout: 8 x 8 x 8 lanes; as all: /);
+  assert.match(summary(few, [few, { ...few }]), /^as all: 2\.05 kB on chip/);
 });
 
 test("notes, and that the function is not saved, are said in a message that stays", async () => {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stepcore.cli.targets import FileTarget, parse_target, read_target
+from stepcore.check import check_text
+from stepcore.cli.targets import FileTarget, no_program, parse_target, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, complain, write_program
 from stepcore.conversion.to_python import ConvertError, task_to_python
 from stepcore.conversion.to_task import python_to_task
@@ -77,7 +78,7 @@ def _convert(target: FileTarget, goal: str) -> str:
         names = ", ".join(programs)
         composed = [composition.name for composition in module.compositions]
         if not programs:
-            raise Unusable(target.path, "no STeP program: no function with @step.program", "STEP910")
+            raise no_program(target, check_text(file.text, str(target.path)), composed)
         if target.program is None and len(programs) != 1:
             text = f"choose one program with FILE::PROGRAM; this file has: {names}"
             raise Unusable(target.path, f"{text}; {_left_out(composed)}" if composed else text, "STEP910")

@@ -42,7 +42,10 @@ def compared(one: Comparable, other: Comparable) -> dict[str, Any]:
 def side_by_side(one: Comparable, other: Comparable) -> Iterator[str]:
     """Yield the lines of a table; where both have the same units or lines, with the cycles of each."""
     first, second = _side(one), _side(other)
-    rows = [("", first.title, second.title, "ratio")]
+    titles = (first.title, second.title)
+    if first.title == second.title:  # old and new are mostly one program in two files
+        titles = (f"{one.path}::{first.title}", f"{other.path}::{second.title}")
+    rows = [("", *titles, "ratio")]
     for name in first.figures:
         ratio = _ratio(first.figures[name], second.figures[name])
         shown = "-" if ratio is None else f"{ratio:.2f}x"

@@ -17,6 +17,11 @@ from stepcore.system.scarce import reason_of
 MAX_BYTES: Final = 5_000_000
 MAX_LINES: Final = 100_000
 _BEGINNING: Final = 100  # bytes of a file's name in that of the file beside it
+# What a notebook holds is JSON: read as a Python file or a task it would only be said to hold no program.
+_NOTEBOOK: Final = (
+    "this is a notebook, whose cells are checked in an editor only; "
+    "`jupyter nbconvert --to script` makes a Python file of it"
+)
 
 # Python's codecs that are none of files: host names, whose decoders take the square of the time, and escapes, which
 # would write line ends as something else than they were read from.
@@ -65,6 +70,8 @@ def read_file(path: Path, *, large: bool = False) -> TextFile:
     try:
         if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
             raise Unusable(path, "the path leads to no regular file")
+        if path.suffix == ".ipynb":
+            raise Unusable(path, _NOTEBOOK)
         if path.stat().st_size > MAX_BYTES and not large:
             raise too_large(path)
         # A file may grow while it is read, and those that the system makes up do not tell how long they are.

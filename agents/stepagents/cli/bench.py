@@ -76,7 +76,7 @@ def bench(
     ] = None,
     label: Annotated[str, typer.Option("--label", metavar="NAME", help="What the run is called in reports.")] = "",
     compare: Annotated[
-        bool, typer.Option("--compare", help="BenchRun nothing: show the saved runs A.json B.json ... in one report.")
+        bool, typer.Option("--compare", help="Run nothing: show the saved runs A.json B.json ... in one report.")
     ] = False,
     executor: o.ExecutorOption = o.ExecutorName.LOCAL,
     ray_address: o.RayAddressOption = None,

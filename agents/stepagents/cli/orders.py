@@ -42,9 +42,10 @@ def read_orders(texts: Sequence[str], samples: int, seconds: float, seed: int = 
 def _order(target: FileTarget | Unusable, samples: int, seconds: float, seed: int) -> Order:
     if isinstance(target, Unusable):
         raise target
+    if target.path.is_dir():
+        raise Unusable(target.path, "the path is a folder, but one file is needed")
+    text = read_file(target.path).text
     if target.path.suffix == ".py":
         what = f"the file is no task: convert it, or name a PyTorch function in it, {one_line(target.path)}::FUNCTION"
         raise Unusable(target.path, what, "STEP907")
-    if target.path.is_dir():
-        raise Unusable(target.path, "the path is a folder, but one file is needed")
-    return Order(task_name(target.path), str(target.path), read_file(target.path).text, samples, seconds, seed)
+    return Order(task_name(target.path), str(target.path), text, samples, seconds, seed)

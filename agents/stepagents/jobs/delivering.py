@@ -60,7 +60,7 @@ class Delivering:
                 notes.append(proved.note)
         traced = replace(traced, notes=(*traced.notes, *_size_notes(traced, found.candidates[:1])))
         if unsupported:
-            reasons = [f"line {item.line}: {item.operation}: {item.message}" for item in unsupported]
+            reasons = [f"line {item.line}: {item.operation}: {item.text}" for item in unsupported]
         if self._remark:  # first where somebody else was asked for
             asked = (self._request.proposer or AUTO) != AUTO
             reasons = [self._remark, *reasons] if asked else [*reasons, self._remark]

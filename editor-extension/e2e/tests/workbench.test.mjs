@@ -272,7 +272,10 @@ test("a program of 160 operators is drawn a source line at a time, with search a
   await frame.locator('#groups[aria-pressed="false"]').waitFor();
   await eventually(async () => assert.ok((await frame.locator("#canvas .node").count()) > 150));
   await frame.locator("#fit").click();
+  await frame.locator("#minimap").waitFor({ state: "hidden" }); // all of the picture is seen, and it would hide a part
   await workbench.bothThemes("dataflow-large-all");
+  await frame.locator("#in").click();
+  await frame.locator("#minimap").waitFor();
 });
 
 test("300 operators in 20 lanes are drawn as lines of the source, with one line for all streams between two of them", async () => {

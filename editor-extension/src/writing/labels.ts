@@ -1,5 +1,5 @@
 /** How programs are told apart in a list. Nothing here knows the editor. */
-import { ofBound } from "../faster/words";
+import { bytes, ofBound } from "../faster/words";
 import type { Solution } from "../server";
 
 /** What more digits of a streaming degree tell does not count as a difference. */
@@ -78,16 +78,4 @@ function times(ratio: number | null): string {
   return ratio === null ? "" : ` (${ratio >= 10 ? Math.round(ratio) : ratio.toFixed(1)}x compulsory)`;
 }
 
-function quantity(bytes: number | null, where: string): string {
-  if (bytes === null) {
-    return "";
-  }
-  const units = ["B", "KiB", "MiB", "GiB"];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]} ${where}`;
-}
+const quantity = (amount: number | null, where: string): string => (amount === null ? "" : `${bytes(amount)} ${where}`);

@@ -5,6 +5,7 @@ import { pageHtml } from "../../src/views/panel/html";
 import {
   anchored,
   fitted,
+  isAllSeen,
   LARGEST,
   neighbour,
   opening,
@@ -32,6 +33,16 @@ describe("moving and scaling", () => {
     assert.deepEqual(fitted({ width: 800, height: 300 }, SCREEN), { scale: 0.5, x: 0, y: 75 });
     assert.deepEqual(fitted({ width: 100, height: 100 }, SCREEN), { scale: 1, x: 150, y: 100 });
     assert.ok(Number.isFinite(fitted({ width: 0, height: 0 }, SCREEN).scale));
+  });
+
+  test("what was fitted is seen as a whole at every size, what was moved or scaled is not", () => {
+    for (let width = 401; width < 2_000; width += 1) {
+      const picture = { width, height: width / 3 };
+      const view = fitted(picture, SCREEN);
+      assert.ok(isAllSeen(picture, view, SCREEN), String(width));
+      assert.ok(!isAllSeen(picture, { ...view, x: view.x - 40 }, SCREEN), String(width));
+      assert.ok(!isAllSeen(picture, zoomed(view, 1.1, { x: 0, y: 0 }), SCREEN), String(width));
+    }
   });
 
   test("a long program begins at its top at a readable size", () => {

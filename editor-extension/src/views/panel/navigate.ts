@@ -96,6 +96,15 @@ export function fitted(picture: Size, screen: Size): View {
   };
 }
 
+/** What a picture may reach beyond the screen and is seen as a whole: sums of fractions miss, and margins are empty. In pixels. */
+const UNSEEN = 4;
+
+/** Whether all of the picture is on the screen. */
+export function isAllSeen(picture: Size, view: View, screen: Size): boolean {
+  const isSeen = (from: number, length: number, room: number): boolean => from >= -UNSEEN && from + length * view.scale <= room + UNSEEN;
+  return isSeen(view.x, picture.width, screen.width) && isSeen(view.y, picture.height, screen.height);
+}
+
 /** At first: all of it where it stays readable, else its top at a readable size, with `first` in the middle. */
 export function opening(picture: Size, screen: Size, first: Box | undefined): View {
   const all = fitted(picture, screen);

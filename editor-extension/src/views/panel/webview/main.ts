@@ -109,6 +109,7 @@ class Page {
       this.host.postMessage({ type: "choose", program: this.programs.value }),
     );
     document.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.resized()).observe(this.canvas); // by the editor, or by what stands below the picture
     window.addEventListener("message", (event: MessageEvent<ToPage>) => this.receive(event.data.shown));
     window.addEventListener("error", (event) => this.host.postMessage({ type: "problem", message: event.message }));
   }
@@ -347,6 +348,12 @@ class Page {
         return element;
       }),
     );
+  }
+
+  private resized(): void {
+    if (this.view !== undefined) {
+      this.minimap.follow(this.view, this.stage.size());
+    }
   }
 
   private remember(view: View): void {

@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
 /** The whole picture in a corner, with the part that is seen; a click or a drag there moves the view. */
 import type { Picture } from "../layout";
-import type { View } from "../navigate";
+import { isAllSeen, type View } from "../navigate";
 
 const WIDTH = 150;
 const HEIGHT = 190;
@@ -55,8 +55,7 @@ export class Minimap {
     if (picture === undefined) {
       return;
     }
-    const isAll = picture.width * view.scale <= screen.width && picture.height * view.scale <= screen.height;
-    this.map.toggleAttribute("hidden", isAll);
+    this.map.toggleAttribute("hidden", isAllSeen(picture, view, screen));
     const factor = this.scale / view.scale;
     const frame = { x: -view.x * factor, y: -view.y * factor, width: screen.width * factor, height: screen.height * factor };
     Object.entries(frame).forEach(([name, value]) => this.seen.setAttribute(name, String(value)));
