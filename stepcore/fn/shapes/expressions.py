@@ -11,6 +11,7 @@ from stepcore.findings import budget
 from stepcore.fn import allow
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.prelude import constant_bindings
+from stepcore.fn.python_calls import NOT_OF_TENSORS, of_a_tensor
 from stepcore.fn.shapes.index import index_shape
 from stepcore.fn.shapes.names import constant_value, member, prelude_values
 from stepcore.fn.shapes.operations import Shapes
@@ -20,6 +21,7 @@ from stepcore.fn.shapes.values import (
     Comparer,
     Components,
     ListForTensor,
+    NotOfTensors,
     Number,
     Pair,
     ShapeMismatch,
@@ -252,6 +254,8 @@ class Expressions:
         return self.eval(node, scope)
 
     def _builtin(self, name: str, args: list[Any]) -> Any:
+        if name in NOT_OF_TENSORS and any(isinstance(value, AbstractTensor) for value in args):
+            raise NotOfTensors(of_a_tensor(name))
         if name == "len" and args:
             if isinstance(args[0], list | tuple):
                 return Dim.of(len(args[0]))
@@ -284,6 +288,8 @@ def _repeated(items: list[Any], count: Dim) -> list[Any] | None:
 
 def misfit(node: ast.AST, mismatch: ShapeMismatch) -> BodyFinding:
     """Return the finding for operands that do not fit, at the argument where it stands for a tensor."""
+    if isinstance(mismatch, NotOfTensors):
+        return BodyFinding("STEP304", node, mismatch.message)
     if not isinstance(mismatch, ListForTensor):
         return BodyFinding("STEP306", node, mismatch.message)
     places = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == mismatch.name]

@@ -65,6 +65,10 @@ class ShapeMismatch(Exception):
         self.message = message
 
 
+class NotOfTensors(ShapeMismatch):
+    """A function of Python that no tensor goes through."""
+
+
 class ListForTensor(ShapeMismatch):
     """An argument stands where a tensor is needed."""
 

@@ -9,6 +9,7 @@ from stepcore.fn import allow
 from stepcore.fn.members import DRAWN, OTHERWISE, member_problem, no_component, unknown_attribute
 from stepcore.fn.ownership import constant_index
 from stepcore.fn.placement import misplaced
+from stepcore.fn.python_calls import wrong_node
 from stepcore.fn.source import BodySyntaxError, dotted, statements
 from stepcore.fn.terms import breach, literal, seen
 from stepcore.fn.walk.finding import BodyKind
@@ -68,8 +69,8 @@ class CallWalk(ValueWalk):
                 self._method(node, function)
         else:
             self.expression(function)
-            if isinstance(function, ast.Name) and function.id == "Symbol":
-                self._symbol(node)
+            if isinstance(function, ast.Name):
+                self._named_call(node, function.id)
             if self.own.changes(node):
                 self.report("STEP310", node, self.own.complaint(function))
         if len(self.findings) == before and (self._too_large(node) or self._breaks_terms(node)):
@@ -105,6 +106,12 @@ class CallWalk(ValueWalk):
         if found is not None:
             self.report(found[0], node, found[1])
         return found is not None
+
+    def _named_call(self, node: ast.Call, name: str) -> None:
+        if name == "Symbol":
+            self._symbol(node)
+        elif name not in self.names and (wrong := wrong_node(node, name)):
+            self.report("STEP304", node, wrong)
 
     def _symbol(self, node: ast.Call) -> None:
         match node:

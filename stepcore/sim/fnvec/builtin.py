@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import torch
 
 from stepcore.fn import allow
+from stepcore.fn.python_calls import NOT_OF_TENSORS, of_a_tensor, placed, wrong_call
 from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.record import has_traced
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from stepcore.sim.fnvec.machine import Machine
 
 _ABS = Operation("abs", torch.abs)
-_ROUND = Operation("round", torch.round)
 _UNBIND = Operation("unbind", torch.unbind)
 
 
@@ -117,6 +117,11 @@ def call_builtin(interp: Evaluating, name: str, args: Sequence[Any], kwargs: dic
         if has_traced(args):
             raise NoRule
         return _math(interp, name.removeprefix("math."), args)
+    if wrong := wrong_call(name, len(args), [*kwargs]):
+        raise EvaluationRefused(wrong, "STEP304")
+    if name in NOT_OF_TENSORS and any(isinstance(arg, TV | torch.Tensor) for arg in args):
+        raise EvaluationRefused(of_a_tensor(name), "STEP304")
+    args, kwargs = placed(name, args, kwargs)
     if name in ("all", "any", "dict"):
         args = [list(items(interp, arg)) if isinstance(arg, (SinglePass, *_VIEWS)) else arg for arg in args]
     special = _SPECIAL.get(name)
@@ -197,12 +202,6 @@ def _abs(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> An
     return interp.machine.call(_ABS, args, {}) if isinstance(args[0], TV | torch.Tensor) else abs(args[0])
 
 
-def _round(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
-    if isinstance(args[0], TV | torch.Tensor):
-        return interp.machine.call(_ROUND, args, {})
-    return round(*args)
-
-
 def _pow(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
     return interp.machine.binary("pow", *args)
 
@@ -247,6 +246,8 @@ def _len(_interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> A
 
 
 def _str(_interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    if not args:
+        return ""
     if len(args) != 1 or not isinstance(args[0], int | float | str):
         raise EvaluationRefused("str() takes one number or text here")
     return str(args[0])
@@ -261,7 +262,6 @@ _SPECIAL: dict[str, Callable[[Any, Sequence[Any], dict[str, Any]], Any]] = {
     "min": _extreme("lt"),
     "sum": _sum,
     "abs": _abs,
-    "round": _round,
     "pow": _pow,
     "range": _range,
     "list": _iterable(list),
@@ -276,7 +276,7 @@ _SPECIAL: dict[str, Callable[[Any, Sequence[Any], dict[str, Any]], Any]] = {
     "sorted": _sorted,
 }
 _PLAIN: dict[str, Callable[..., Any]] = {
-    "all": all, "any": any, "bool": bool, "dict": dict, "float": float, "slice": slice,
+    "all": all, "any": any, "bool": bool, "dict": dict, "float": float, "round": round, "slice": slice,
 }  # fmt: skip
 
 
