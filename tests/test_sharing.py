@@ -134,6 +134,21 @@ REFUSED = [
     "assert l.append(7) is None",
     "with torch.no_grad():\n    t.add_(3)",
 ]
+# In ways that nobody had tried: methods and functions that the closed language has not, patterns, generators, classes.
+REFUSED += [
+    "t.uniform_()", "t.resize_(2)", "t.set_(torch.ones(3))", "t.t_()", "t.apply_(lambda q: 3)", "t.__iadd__(5)",
+    "import operator\noperator.iadd(t, 5)", "t.__setitem__(0, 5)", "torch.Tensor.__setitem__(t, 0, 4)",
+    "t.numpy().fill(7)", "u = t.numpy()\nu.put([0], [4])", "import numpy as np\nnp.put(t.numpy(), [0], [5])",
+    "import functools\nfunctools.reduce(lambda a, b: a.add_(b), [t, 1])", "list(map(lambda q: q.add_(1), [t]))",
+    "def g(q):\n    q.add_(1)\nlist(map(g, [t]))", "getattr(t, 'add_')(1)", "f = getattr(t, 'add_')\nf(3)",
+    "f = torch.Tensor.add_\nf(t, 1)", "match t:\n    case x:\n        x += 1",
+    "match [t]:\n    case [x]:\n        x.add_(1)", "match {'a': t}:\n    case {'a': x}:\n        x.add_(1)",
+    "match [0, t]:\n    case [0, *x]:\n        x[0] += 1", "match {'a': t}:\n    case {**x}:\n        x['a'] += 1",
+    "def f():\n    yield t\nfor x in f():\n    x.add_(1)", "def f():\n    yield from [t]\nfor x in f():\n    x.add_(1)",
+    "class A:\n    q = t\nA.q.add_(1)", "def dec(f):\n    f(t)\n    return f\n@dec\ndef h(q):\n    q.add_(1)",
+    "[0 for t[1] in [3]]", "torch._foreach_add_([t], 1)", "u = [t]\ntorch._foreach_zero_(u)",
+    "torch.nn.utils.vector_to_parameters(torch.ones(3), [t])",
+]  # fmt: skip
 OWN = [
     "print(l, d, t, n)",
     "import numpy as np\nnp.save('f', t)",
@@ -145,6 +160,13 @@ OWN = [
     "import json\nwith open('x', 'w') as f:\n    json.dump(l, f)",
     "x = torch.randn(5, 7)\nx[0] = 0\ny = a.apply(x)\nprint(y)",
     "def helper(rows):\n    rows[0] = 1\n    return rows\nx = helper(torch.zeros(5, 7) + t[0])\nprint(x)",
+    "t.requires_grad_()",
+    "import queue\nq = queue.Queue()\nq.put(3)",
+    "match t:\n    case x:\n        print(x)",
+    "def f():\n    yield t\nprint(*f())",
+    "print(list(map(float, t)))",
+    "u = t.numpy()\nprint(u.mean())",
+    "print(getattr(t, 'shape'))",
     "class A:\n    def run(self):\n        self.x = []\n        self.x.append(3)\n        print(self.x)\nA().run()",
 ]
 

@@ -24,6 +24,8 @@ def bound_names(statement: ast.stmt) -> Iterator[str]:
                 yield from _imported(node)
             elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
                 yield node.name
+            elif isinstance(node, ast.MatchMapping) and node.rest:
+                yield node.rest
 
 
 def _imported(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:

@@ -21,9 +21,10 @@ from stepcore.records import Record
 
 # Words without which no text changes anything in place but by a store into an item or attribute.
 _SIGNS: Final = re.compile(
-    rf"\b(?:{'|'.join(sorted((CHANGING_METHODS | CHANGING_FUNCTIONS) - {'sort'}))}|inplace|out|del|global|nonlocal)\b"
+    rf"\b(?:{'|'.join(sorted((CHANGING_METHODS | CHANGING_FUNCTIONS) - {'sort'}))})\b"
+    r"|\b(?:inplace|out|del|global|nonlocal|getattr)\b"
     r"|\bsort\b(?!\((?:dim|descending)=)"  # of a tensor, which stays as it is
-    r"|[^\W_]_\b|[-+*/%@&|^]=|<<=|>>=|[^\x00-\x7f]"
+    r"|[^\W_]_\b|\]\s*in\b|[-+*/%@&|^]=|<<=|>>=|[^\x00-\x7f]"
 )
 _MAIN: Final = "__name__"
 

@@ -118,7 +118,9 @@ def _join_statements(chosen: list[tuple[ast.stmt, Embedded]]) -> CodeBlock:
     offsets: list[int] = []
     for statement, code in chosen:
         inner = code.inner
-        for line in range(statement.lineno - 1, statement.end_lineno or statement.lineno):
+        decorators = statement.decorator_list if isinstance(statement, ast.FunctionDef | ast.ClassDef) else []
+        first = min([statement.lineno, *(each.lineno for each in decorators)])
+        for line in range(first - 1, statement.end_lineno or statement.lineno):
             text = inner.line_text(line)
             pieces.append(text if text.endswith(("\n", "\r")) else text + "\n")
             offsets.append(code.line_offsets[line])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import NoneType
 from typing import Final, TypeAlias
 
@@ -17,21 +17,34 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | as
 Key: TypeAlias = tuple[int, str]
 
 # Methods of Python's lists and dictionaries that change them.
-CHANGING_METHODS: Final = allow.CONTAINER_CHANGES | allow.names("update setdefault popitem")
-# Functions of the standard library and numpy that change an argument.
-CHANGING_FUNCTIONS: Final = allow.names(
-    "shuffle setattr delattr setitem delitem heapify heappush heappop insort insort_left insort_right copyto"
+_OPERATORS: Final = allow.names("add and concat floordiv lshift matmul mod mul or pow rshift sub truediv xor")
+# Methods of Python's lists and dictionaries that change them, and those of numpy's arrays, which share with tensors.
+CHANGING_METHODS: Final = (
+    allow.CONTAINER_CHANGES
+    | allow.names("update setdefault popitem fill put itemset setfield byteswap partition")
+    | allow.names("__setitem__ __delitem__ __setattr__ __delattr__")
+    | {f"__i{name}__" for name in _OPERATORS}
+)
+# Functions of the standard library, numpy and torch that change an argument, or what is kept in one.
+CHANGING_FUNCTIONS: Final = (
+    allow.names("shuffle setattr delattr setitem delitem heapify heappush heappop insort insort_left insort_right")
+    | allow.names("copyto put place putmask fill_diagonal put_along_axis vector_to_parameters")
+    | {f"i{name}" for name in _OPERATORS}
 )
 # Methods that keep nothing of what they are given and change nothing.
 _PURE_METHODS: Final = allow.TENSOR_METHODS | allow.names("get keys values items index count copy apply format join")
+_STAYS: Final = allow.names("requires_grad_ share_memory_ detach_")  # no number of the tensor changes
 _LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Pass, ast.alias, ast.arg, NoneType})
 _OURS: Final = ("fn", "program", "composition", "Fn")
 OF_STREAMS: Final = ("data", "ctx")  # what a stream is given belongs to it
 
 
 def changes_its_own(method: str) -> bool:
-    """Return whether a method of this name changes what it belongs to in place."""
-    return method in CHANGING_METHODS or allow.is_inplace(method)
+    """Return whether a method of this name changes what it belongs to in place.
+
+    Tensors name such methods by an underscore, those that the closed language has not among them (``uniform_``).
+    """
+    return method in CHANGING_METHODS or (method.endswith("_") and not method.endswith("__") and method not in _STAYS)
 
 
 class NamesInScope(Record):
@@ -91,6 +104,7 @@ class SharingFacts:
         self.handed: list[ChangedPlace] = []  # to a function that may call it
         self._statement = 0
         self._scopes = 1
+        self._helpers = frozenset(_named_functions(statements))
         module = NamesInScope(0, self.own, None, None)
         for self._statement, statement in enumerate(statements):
             self._visit(statement, module)
@@ -120,12 +134,17 @@ class SharingFacts:
             case ast.Call():
                 self._call(node, scope)
                 return
-            case ast.Return(value=ast.expr() as value) if scope.key is not None:
+            case ast.Return(value=ast.expr() as value) | ast.YieldFrom(value=value) if scope.key is not None:
                 self.flows.append(ValueFlow((scope.key,), scope, value))
+            case ast.Yield(value=ast.expr() as value) if scope.key is not None:
+                self.flows.append(ValueFlow((scope.key,), scope, ast.List([value], ast.Load())))
+            case ast.Match(subject=subject, cases=cases):
+                for each in cases:
+                    self._captured(each.pattern, subject, scope)
             case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if changes_its_own(attr):
                 self.functions[id(node)] = key = (-1, f"method {id(node)}")
                 self.flows.append(ValueFlow((key,), scope, value))
-                self.changed.append(self._place([value], NamesInScope(-1, frozenset(), scope, key)))
+                self.changed.append(self._place([value, node], NamesInScope(-1, frozenset(), scope, key)))
             case _:
                 self._binding(node, scope)
         self._visit_parts(node, scope)
@@ -159,6 +178,17 @@ class SharingFacts:
                     self._place([each.value], scope) for each in targets if isinstance(each, ast.Subscript)
                 ]
 
+    def _captured(self, pattern: ast.pattern, subject: ast.expr, scope: NamesInScope, depth: int = 0) -> None:
+        """Note what a pattern binds: the subject, or what is kept in it."""
+        match pattern:
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                self.bound.setdefault(scope.find(name), []).append(None)
+                self.flows.append(ValueFlow((scope.find(name),), scope, subject, depth))
+        is_whole = isinstance(pattern, ast.MatchAs | ast.MatchOr)
+        for inner in ast.iter_child_nodes(pattern):
+            if isinstance(inner, ast.pattern):
+                self._captured(inner, subject, scope, depth + (not is_whole))
+
     def _bind(self, target: ast.expr, value: ast.expr, scope: NamesInScope, depth: int = 0) -> None:
         """Note what a target gets: the value, or what is kept in it, ``depth`` times inside each other."""
         match target:
@@ -166,6 +196,8 @@ class SharingFacts:
                 key = scope.find(name)
                 self.bound.setdefault(key, []).append(None if depth else (value, scope))
                 self.flows.append(ValueFlow((key,), scope, value, depth))
+                if scope.is_class and scope.key is not None:  # read as ``A.name``
+                    self.stored.append((ast.Name(scope.key[1], ast.Load()), self._place([value], scope)))
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 beside = value.elts if isinstance(value, ast.Tuple | ast.List) and not depth else []
                 starred = any(isinstance(each, ast.Starred) for each in (*parts, *beside))
@@ -193,6 +225,7 @@ class SharingFacts:
         for decorator in () if isinstance(node, ast.Lambda) else node.decorator_list:
             self._visit(decorator, scope)
             self.called.append(self._place([decorator], scope))
+            self.joined.append(self._place([decorator, ast.Name(key[1], ast.Load())], scope))
         args = [] if isinstance(node, ast.ClassDef) else self._arguments(node, key, scope)
         outside, rounds = _named_in(body)
         own = (assigned_names(body) | rounds | {*args}) - outside
@@ -244,12 +277,45 @@ class SharingFacts:
         writes = [keyword.value for keyword in node.keywords if keyword.arg == "out"]
         in_place = any(keyword.arg == "inplace" for keyword in node.keywords)
         if named.endswith("_") or named in CHANGING_FUNCTIONS or in_place:
-            writes += given
+            writes += [*given, *map(_item, given)]
+        if named == "getattr" and _may_name_a_change(given):
+            writes += given[:1]
         if writes:
             self.changed.append(self._place(writes, scope))
         if any(keyword.arg == "key" for keyword in node.keywords):
             self.joined.append(self._place(given, scope))
+        if any(map(self._is_function, given)):  # which may be called with what is kept in the others
+            self.joined.append(self._place([*given, *map(_item, given)], scope))
         self.handed.append(self._place(given, scope))
+
+    def _is_function(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Name(id=name):
+                return name in self._helpers
+            case ast.Attribute(attr=attr):
+                return changes_its_own(attr)
+        return isinstance(node, ast.Lambda)
+
+
+def _item(node: ast.expr) -> ast.expr:
+    """Return an expression for what is kept in a value, whatever its key."""
+    return ast.Subscript(node, ast.Constant(0), ast.Load())
+
+
+def _may_name_a_change(given: Sequence[ast.expr]) -> bool:
+    match given:
+        case [_, ast.Constant(value=str(name)), *_]:
+            return changes_its_own(name)
+    return True
+
+
+def _named_functions(statements: Sequence[ast.stmt]) -> Iterator[str]:
+    for statement in statements:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda() | ast.Attribute() | ast.Name()):
+                yield name
 
 
 def _bound_by(statement: ast.stmt) -> frozenset[str]:
@@ -259,11 +325,12 @@ def _bound_by(statement: ast.stmt) -> frozenset[str]:
 
 
 def _named_in(body: Sequence[ast.stmt]) -> tuple[set[str], frozenset[str]]:
-    """Return the names that statements say are bound outside of them, and those that comprehensions bind.
+    """Return the names that statements say are bound outside of them, and those that comprehensions and patterns bind.
 
     Here a name of a comprehension belongs to the function around.
     """
     outside: set[str] = set()
+    captured: set[str] = set()
     rounds: list[ast.comprehension] = []
     pending: list[ast.AST] = [*body]
     while pending:
@@ -273,8 +340,10 @@ def _named_in(body: Sequence[ast.stmt]) -> tuple[set[str], frozenset[str]]:
                 outside.update(names)
             case ast.comprehension():
                 rounds.append(node)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                captured.add(name)
         pending += [each for each in parts_of(node) if type(each) not in _LEAVES]
-    return outside, comprehension_names(rounds)
+    return outside, comprehension_names(rounds) | captured
 
 
 def is_pure(node: ast.AST) -> bool:
