@@ -144,6 +144,26 @@ def test_a_program_that_stops_is_cured_and_its_file_keeps_all_else(tmp_path: Pat
     assert again["steps"] == []
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_functions_of_the_search_that_end_up_unused_are_not_left_and_comments_stay_where_they_are(
+    tmp_path: Path, newline: str
+) -> None:
+    comment, head = "# Rows by their root mean squares.", "@step.program("
+    before = (EXAMPLES / "rms_norm.py").read_text().replace(head, f"{comment}\n# In one pass.\n{head}")
+    path = tmp_path / "rms_norm.py"
+    path.write_bytes(before.replace("\n", newline).encode())
+    code, said = run(str(path), "--apply")
+    assert code == 0 and "are one function" in said, said
+    after = path.read_bytes().decode()
+    assert after.count("\n") == after.count(newline)
+    after = after.replace(newline, "\n")
+    assert f"\n\n\n{comment}\n# In one pass.\n{head}" in after and "\n\n\n\n" not in after
+    ours, users = (re.findall(r"^def (\w+)", text, re.M) for text in (after, before))
+    added = set(ours) - set(users)
+    assert added and all(len(re.findall(rf"\b{name}\b", after)) > 1 for name in added)
+    assert set(users) <= set(ours)  # of its user's functions nothing goes, used or not
+
+
 def test_a_wrong_program_is_not_optimized(tmp_path: Path) -> None:
     path = tmp_path / "wrong.py"
     path.write_text(STOPS.replace("x / x.sum", "2 * x / x.sum"))

@@ -101,6 +101,25 @@ def test_the_store_is_bounded_and_gives_up_what_was_seen_longest_ago(
     assert [each.item.change.parameters for each in stored_items(store)] == [("N=2",), ("N=3",), ("N=4",)]
 
 
+def test_what_comes_from_the_future_is_of_now_and_leaves_room_for_what_is_learned(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optimizations, "MOST_ITEMS", 3)
+    lines = [line(change={"rewrite": f"no-{number}"}, seen=9e10) for number in range(3)]
+    assert import_items(store, lines).added == 3
+    assert add_items(store, [ITEM]) == 1
+    assert ITEM in [each.item for each in stored_items(store)]
+
+
+def test_what_is_imported_again_counts_once_and_is_not_forgotten_for_it(store: Store) -> None:
+    add_items(store, [ITEM, replace(ITEM, count=3)], seen=1_000.0)
+    again = line(count=4), line(count=2)
+    for _ in range(3):
+        assert import_items(store, again).known == 2
+    (found,) = stored_items(store)
+    assert (found.item.count, found.seen) == (4, 1_000.0)
+
+
 def test_a_store_of_schema_1_keeps_what_it_holds(tmp_path: Path) -> None:
     path = tmp_path / "old.sqlite3"
     old = sqlite3.connect(path)
@@ -128,6 +147,16 @@ def test_a_credential_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) 
         add_items(store, [replace(ITEM, after=None), replace(ITEM, old="x = 'hunter2hunter2'")])
     assert stored_items(store) == []
     assert [number for number, _ in import_items(store, [line(old="hunter2hunter2")], with_code=True).refused] == [1]
+
+
+def test_a_workspace_that_is_no_text_is_told(store: Store) -> None:
+    add_items(store, [ITEM])
+    store.connection.execute("UPDATE optimizations SET workspace = x'ff'")
+    with (
+        Store(store.path, None) as every,
+        pytest.raises(StoreError, match=r"`workspace` is no text; .*STEPSMITH_STORE"),
+    ):
+        stored_items(every)
 
 
 def test_a_row_that_cannot_be_read_is_told(store: Store) -> None:

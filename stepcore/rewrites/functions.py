@@ -158,6 +158,21 @@ def _of_task(fn: FnDecl) -> WrittenFunction | None:
     )  # fmt: skip
 
 
+def entry_lines(subject: RewriteSubject) -> list[tuple[str, Span]]:
+    """Return the functions under ``fns`` that are written as :func:`declared` writes them, with their lines."""
+    text, found = subject.text, []
+    for fn in subject.checked.spec.fns:
+        start = text.rfind("\n", 0, fn.span.start) + 1
+        margin = text[start : fn.span.start].removesuffix("- func_name: ")
+        if margin.strip(" ") or not text.startswith(f"{margin}- func_name: {fn.func_name}", start):
+            continue
+        end = text.find("\n", start) + 1 or len(text)
+        while text.startswith(f"{margin}  ", end):
+            end = text.find("\n", end) + 1 or len(text)
+        found.append((fn.func_name, Span(start, end)))
+    return found
+
+
 def _in_task(subject: RewriteSubject, functions: Sequence[NewFunction]) -> Edit | None:
     task, text = subject.result.task, subject.text
     fns = subject.checked.spec.fns

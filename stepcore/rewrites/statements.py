@@ -103,11 +103,16 @@ def _targets(target: ast.expr) -> list[ast.expr]:
 
 
 def before_program(subject: RewriteSubject, lines: list[str]) -> Edit | None:
-    """Return the edit that puts a declaration at the level of a Python file before the program; None without room."""
+    """Return the edit that puts a declaration at the level of a Python file before the program; None without room.
+
+    Comments right above the program are about it, and stay there.
+    """
     program, code = functions_of(subject.tree).get(subject.name), subject.code
     if code is None or program is None or not program.decorator_list:
         return None
     place = inner_span(code, program.decorator_list[0]).start - 1  # before the @
+    while place and code.text.startswith("#", above := code.text.rfind("\n", 0, place - 1) + 1):
+        place = above
     text = "".join(f"{line}{code.newline}" for line in lines)
     return Edit(Span(place, place), f"{text}{code.newline * 2}")
 

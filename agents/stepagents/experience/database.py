@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from stepcore.settings.data_folder import STORE_VARIABLE
 from stepcore.system.scarce import reason_of
 from stepcore.text.wording import one_line
 
@@ -16,7 +17,7 @@ SCHEMA: Final = 2
 _APPLICATION: Final = 0x53544550  # "STEP", by which a file is known to be ours
 _BUSY: Final = 60.0  # seconds that one process waits for another's transaction
 _MOST_BYTES: Final = 64 << 20  # of a text or a row: what is larger is not ours, and would fill the memory
-_OUT: Final = "name another with --store"
+OTHER_STORE: Final = f"name another store with {STORE_VARIABLE}, or with --store where there is that option"
 _TABLES: Final = (
     "CREATE TABLE tasks (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE experiences (
@@ -70,7 +71,7 @@ def connect(path: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         connection.close()
         raise StoreError(
-            f"{one_line(path)}: the file is no usable experience store ({one_line(error)}); {_OUT}"
+            f"{one_line(path)}: the file is no usable experience store ({one_line(error)}); {OTHER_STORE}"
         ) from error
     except StoreError:
         connection.close()
@@ -79,7 +80,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _closed(path: Path, why: str) -> StoreError:
-    return StoreError(f"{one_line(path)}: the experience store cannot be opened: {why}; {_OUT}")
+    return StoreError(f"{one_line(path)}: the experience store cannot be opened: {why}; {OTHER_STORE}")
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
@@ -101,7 +102,9 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse a file with other tables than ours: a view could go on for ever, a trigger write what nobody asked for."""
     found = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence'")
     if {" ".join(sql.split()) for (sql,) in found} != {" ".join(table.split()) for table in (*_TABLES, *_TABLES_2)}:
-        raise StoreError(f"{one_line(path)}: the tables of the file are not those of an experience store; {_OUT}")
+        raise StoreError(
+            f"{one_line(path)}: the tables of the file are not those of an experience store; {OTHER_STORE}"
+        )
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -109,11 +112,11 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     version = _number(connection, "user_version")
     if _number(connection, "application_id") not in {0, _APPLICATION} or version < 0 or (version == 0 and tables):
-        raise StoreError(f"{one_line(path)}: the file is a database of another program; name another file with --store")
+        raise StoreError(f"{one_line(path)}: the file is a database of another program; {OTHER_STORE}")
     if version > SCHEMA:
         raise StoreError(
             f"{one_line(path)}: the store has schema {version}, written by a newer Stepsmith; "
-            f"this one knows schema {SCHEMA}. Update Stepsmith, or name another file with --store"
+            f"this one knows schema {SCHEMA}. Update Stepsmith, or {OTHER_STORE}"
         )
 
 

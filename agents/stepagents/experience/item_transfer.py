@@ -58,7 +58,7 @@ def import_items(store: Store, lines: Iterable[str], *, with_code: bool = False)
             continue
         try:
             item, seen = _read(line)
-            if add_items(store, [item if with_code else without_code(item)], seen):
+            if add_items(store, [item if with_code else without_code(item)], seen, are_new=False):
                 done.added += 1
             else:
                 done.known += 1

@@ -14,7 +14,7 @@ from hashlib import sha256
 from math import isfinite
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from stepagents.experience.database import StoreError
+from stepagents.experience.database import OTHER_STORE, StoreError
 from stepagents.experience.store import Store, refuse_secrets
 from stepagents.validated import Count, Holds, at_least, at_most, no_longer, read_json
 from stepcore.records import Record
@@ -158,8 +158,13 @@ def _strength(item: OptimizationItem) -> float:
     return max(item.before, item.after) / min(item.before, item.after)
 
 
-def add_items(store: Store, items: Iterable[OptimizationItem], seen: float | None = None) -> int:
+def add_items(
+    store: Store, items: Iterable[OptimizationItem], seen: float | None = None, *, are_new: bool = True
+) -> int:
     """Store items, those of one key as one; return how many keys are new. The oldest beyond the bound go.
+
+    ``seen`` is when they were met, now by default and at the latest. ``are_new``: their pairs were not counted yet;
+    else the greater count holds, so that what comes again counts once.
 
     Raises:
         StoreError: the file cannot be used.
@@ -171,11 +176,12 @@ def add_items(store: Store, items: Iterable[OptimizationItem], seen: float | Non
     found = merged_by_key(items)
     for item in found.values():
         refuse_secrets([item.strategy, item.old, item.new, item.proposer])
-    now = time.time() if seen is None else seen
+    now = time.time()
+    when = now if seen is None else min(seen, now)  # what comes from the future would never be given up
     added = 0
     with store.writing():
         for key, item in found.items():
-            added += _put(store, key, item, now)
+            added += _put(store, key, item, when, are_new=are_new)
         store.connection.execute(
             "DELETE FROM optimizations WHERE workspace = ? AND id NOT IN "
             "(SELECT id FROM optimizations WHERE workspace = ? ORDER BY seen DESC, id DESC LIMIT ?)",
@@ -184,18 +190,20 @@ def add_items(store: Store, items: Iterable[OptimizationItem], seen: float | Non
     return added
 
 
-def _put(store: Store, key: str, item: OptimizationItem, now: float) -> int:
+def _put(store: Store, key: str, item: OptimizationItem, seen: float, *, are_new: bool) -> int:
     known = store.connection.execute(
         "SELECT id, item FROM optimizations WHERE workspace = ? AND key = ?", (store.workspace, key)
     ).fetchone()
     if known is None:
-        row = (store.workspace, key, json.dumps(item_as_json(item)), now)
+        row = (store.workspace, key, json.dumps(item_as_json(item)), seen)
         store.connection.execute("INSERT INTO optimizations (workspace, key, item, seen) VALUES (?, ?, ?, ?)", row)
         return 1
-    both = merged(_item_of(store, known[1]), item)
-    store.connection.execute(
-        "UPDATE optimizations SET item = ?, seen = ? WHERE id = ?", (json.dumps(item_as_json(both)), now, known[0])
-    )
+    mine = _item_of(store, known[1])
+    both = merged(mine, item)
+    if not are_new:
+        both = replace(both, count=max(mine.count, item.count))
+    values = (json.dumps(item_as_json(both)), seen, known[0])
+    store.connection.execute("UPDATE optimizations SET item = ?, seen = max(seen, ?) WHERE id = ?", values)
     return 0
 
 
@@ -208,9 +216,11 @@ def stored_items(store: Store) -> list[StoredItem]:
     where, values = ("", ()) if store.workspace is None else ("WHERE workspace = ?", (store.workspace,))
     query = f"SELECT id, workspace, item, seen FROM optimizations {where} ORDER BY id"
     with store.usable():
-        rows: Sequence[tuple[int, str, object, Any]] = store.connection.execute(query, values).fetchall()
+        rows: Sequence[tuple[int, Any, object, Any]] = store.connection.execute(query, values).fetchall()
     if any(not isinstance(seen, float) or not isfinite(seen) for *_, seen in rows):
         raise _unreadable(store, "`seen` is no finite number")
+    if any(not isinstance(workspace, str) for _, workspace, *_ in rows):
+        raise _unreadable(store, "`workspace` is no text")
     return [StoredItem(number, workspace, _item_of(store, text), seen) for number, workspace, text, seen in rows]
 
 
@@ -225,7 +235,7 @@ def _item_of(store: Store, text: object) -> OptimizationItem:
 
 
 def _unreadable(store: Store, why: str) -> StoreError:
-    text = f"an item of the store cannot be read: {why}; name another store with --store"
+    text = f"an item of the store cannot be read: {why}; {OTHER_STORE}"
     return StoreError(f"{one_line(store.path)}: {text}")
 
 

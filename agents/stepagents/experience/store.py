@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from stepagents.experience.database import HoldsSecret, StoreError, connect, transaction
+from stepagents.experience.database import OTHER_STORE, HoldsSecret, StoreError, connect, transaction
 from stepagents.experience.identity import program_key, task_key, without_impl
 from stepcore.graph.task import task_name
 from stepcore.jobdata.writing import Experience
@@ -150,7 +150,7 @@ class Store:
         try:
             yield
         except sqlite3.Error as error:
-            text = f"the experience store cannot be used: {one_line(error)}; name another with --store"
+            text = f"the experience store cannot be used: {one_line(error)}; {OTHER_STORE}"
             raise StoreError(f"{one_line(self.path)}: {text}") from error
 
     def _mine(self, table: str = "e.") -> tuple[list[str], list[Any]]:
@@ -167,7 +167,7 @@ class Store:
         for name, kind, value in zip(_NAMES, _KINDS, row, strict=True):
             if not isinstance(value, kind) or (isinstance(value, float) and not isfinite(value)):
                 what = f"experience {row[0]} of the store cannot be read: its `{name}` is no {_WORDS[kind]}"
-                raise StoreError(f"{one_line(self.path)}: {what}; name another store with --store")
+                raise StoreError(f"{one_line(self.path)}: {what}; {OTHER_STORE}")
         return _of_row(row)
 
 

@@ -22,6 +22,7 @@ from stepagents.optimize.search import CANDIDATES, Search, SearchLimits, Unimpro
 from stepagents.optimize.trials import SpreadTrials
 from stepcore.costs.metrics import compulsory_traffic
 from stepcore.rewrites import RewriteSubject
+from stepcore.rewrites.unused import without_unused
 from stepcore.text.wording import times_text
 
 _POINTS: Final = 16  # of the front that are verified and shown
@@ -62,12 +63,14 @@ def optimized(
     with_code: bool = False,
     executor: Executor | None = None,
     advice: ModelAdvice | None = None,
+    users_text: str | None = None,
 ) -> Optimized:
     """Search for faster texts of a program, and verify those on the front; what did not verify is never the best.
 
     ``memory`` orders the candidates. Of a search that came to its end there are items to be remembered, ``with_code``
     with the segments of the text that changed. ``executor`` has workers of :mod:`stepagents.optimize.worker`, which
-    time candidates; without one this process does. ``advice``: a model proposes candidates.
+    time candidates; without one this process does. ``advice``: a model proposes candidates. ``users_text`` is the text
+    that its user wrote, where rewrites made that of ``subject`` from it: functions of rewrites go once they are unused.
 
     Raises:
         LedgerError: the ledger of a model's answers cannot be used.
@@ -104,13 +107,13 @@ def optimized(
     except Unimprovable as error:
         return replace(empty, problem=str(error), seconds=monotonic() - began)
     ended: Ended = "stopped" if watch.is_stopped() else "time" if is_over() else ""
-    right, refused = _proved(search, judges, watch.tell)
+    users = subject.text if users_text is None else users_text
+    right, refused, wrong = _proved(search, judges, watch.tell, lambda text: without_unused(subject, text, users))
     if distrusted:
         refused.append(distrusted)
     if search.trials.problem:
         refused.append(f"some candidates could not be timed, the same call tries them again: {search.trials.problem}")
     best = best_of(right, target, search.old)
-    wrong = {step.rewrite for each in search.archive.front if each not in right for step in each.steps}
     learned = () if watch.is_stopped() else search.pairs.items(with_code, tuple(wrong) if refused else ())
     if best is not None and 0 < target.capacity < best.figures.on_chip:
         refused.append(
@@ -172,16 +175,21 @@ def _teller(tell: Callable[[str], None]) -> Callable[[FasterText], None]:
     return told
 
 
-def _proved(search: Search, judges: Judges, tell: Callable[[str], None]) -> tuple[Sequence[FasterText], list[str]]:
-    """Verify the front, the best first; return what is right, and why the others are not shown.
+def _proved(
+    search: Search, judges: Judges, tell: Callable[[str], None], tidied: Callable[[str], str]
+) -> tuple[Sequence[FasterText], list[str], set[str]]:
+    """Verify the front, the best first; return what is right, why the others are not shown, and by which rewrites.
 
-    Where a point is wrong, what it had beaten may come back: the program as it is was right from the beginning.
+    Where a point is wrong, what it had beaten may come back: the program as it is was right from the beginning. What
+    ``tidied`` leaves of a text is what is verified and shown: nothing that runs goes, so it costs what was measured.
     """
     right: list[FasterText] = []
     refused: list[str] = []
+    wrong: set[str] = set()
     waiting = list(search.archive.front)
     while waiting and len(right) < _POINTS:
         several, waiting = waiting[: _POINTS - len(right)], waiting[_POINTS - len(right) :]
+        several = [each if each is search.old else replace(each, text=tidied(each.text)) for each in several]
         tell(f"verifying {len(several)} programs")
         proofs = judges.prove([each.text for each in several if each is not search.old])
         for candidate in several:
@@ -189,6 +197,7 @@ def _proved(search: Search, judges: Judges, tell: Callable[[str], None]) -> tupl
             if proof.accepted:
                 right.append(candidate)
             else:
+                wrong |= {step.rewrite for step in candidate.steps}
                 steps = "; ".join(step.sentence for step in candidate.steps)
                 refused.append(f"{candidate.figures.cycles:,} cycles, not verified ({steps}): {proof.reason}")
     if (
@@ -197,4 +206,4 @@ def _proved(search: Search, judges: Judges, tell: Callable[[str], None]) -> tupl
         and not any(each.figures.cycles <= search.old.figures.cycles for each in right)
     ):
         right.append(search.old)
-    return right, refused
+    return right, refused, wrong

@@ -66,7 +66,7 @@ class ProgramSearch:
             began_with = record.memory(self.memory.items())
             outcome = optimized(
                 subject, order.target, record, judges, watch, began_with,
-                with_code=self.keep_code, executor=self.timers, advice=advice,
+                with_code=self.keep_code, executor=self.timers, advice=advice, users_text=order.text,
             )  # fmt: skip
             self.memory.keep(record.learn(outcome.learned))
             if record.problem:
