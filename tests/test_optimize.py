@@ -29,6 +29,7 @@ from stepagents.optimize.archive import Archive
 from stepagents.optimize.candidates import FasterText, Goal, OptimizeTarget
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.page import optimize_page
+from stepagents.optimize.proof import Judges
 from stepagents.optimize.record import SearchRecord, Tried, record_path
 from stepagents.optimize.search import Search, SearchLimits, best_of
 from stepagents.optimize.trials import SpreadTrials
@@ -40,6 +41,7 @@ from stepcore.jobdata.kinds import JobKind
 from stepcore.jobdata.optimizing import SITES, TRIAL, Figures, SitesRequest
 from stepcore.jobs import Job, JobError, Limits
 from stepcore.rewrites import RewriteSubject, subject_of
+from stepcore.settings.limits import InForce
 from stepcore.timing.hardware import PRESETS, Hardware
 from warm import Lent
 
@@ -183,6 +185,20 @@ def test_a_mistake_in_another_program_of_the_file_hinders_nobody(tmp_path: Path,
     assert row["verified"]
     assert row["steps"]
     assert invoked(f"{path}::wrong").exit_code == 1
+
+
+def test_another_program_of_the_file_must_not_stop_for_it() -> None:
+    """What one program no longer needs is what another one waits with: a helper without its buffer."""
+    text = (EXAMPLES / "rms_norm.py").read_text()
+    program = text[text.index("@step.program") : text.index("def copies")]
+    text = text.replace("def copies", f"{program.replace('def rms_norm', 'def other')}def copies")
+    subject = subject_of(text, str(EXAMPLES / "rms_norm.py"), "rms_norm")
+    assert subject is not None
+    bufferless = text.replace("    waiting = step.Streamify().apply(rows)\n", "    waiting = second\n")
+    bufferless = bufferless.replace("    rows = step.Bufferize(a=1).apply(second)\n", "")
+    with Judges(subject, PRESETS["default"], InForce(20.0, 2_000, False)) as judges:
+        (verdict,) = judges.prove([bufferless])
+    assert verdict.reason == "other, which shares its file, would stop"
 
 
 def test_what_does_not_verify_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

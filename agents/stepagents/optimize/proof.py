@@ -107,8 +107,14 @@ class Judges:
 
     def _slower(self, text: str) -> str:
         """Return what is wrong with the other programs of the file, "" for nothing."""
-        slower = [name for name, cycles in self._cycles(text).items() if cycles > self.others.get(name, cycles)]
-        return f"{slower[0]}, which shares its file, would take more cycles" if slower else ""
+        found = self._cycles(text) if self.others else {}
+        for name, before in self.others.items():
+            cycles = found.get(name)
+            if cycles is None:  # it ran to its end before
+                return f"{name}, which shares its file, would stop"
+            if cycles > before:
+                return f"{name}, which shares its file, would take more cycles"
+        return ""
 
     def _twice(self) -> dict[str, int]:
         """Return all sizes that may be bound otherwise, doubled."""
@@ -127,7 +133,7 @@ class Judges:
         return jobs
 
     def _cycles(self, text: str) -> dict[str, int]:
-        """Return the cycles of the other programs of the file, as far as they can be timed."""
+        """Return the cycles of the other programs of the file that run to their end, as far as they can be timed."""
         found: dict[str, int] = {}
         for program in check_text(text, self.subject.path, affine=self.subject.affine, with_fixes=False).programs:
             if program.name != self.subject.name:
