@@ -31,7 +31,7 @@ from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.page import optimize_page
 from stepagents.optimize.proof import Judges
 from stepagents.optimize.record import SearchRecord, Tried, record_path
-from stepagents.optimize.search import Search, SearchLimits, best_of
+from stepagents.optimize.search import Search, SearchLimits, Unimprovable, best_of
 from stepagents.optimize.trials import SpreadTrials
 from stepagents.optimize.worker import OPTIMIZE_WORKER
 from stepcore.chips.keys import all_values, described
@@ -40,7 +40,8 @@ from stepcore.isolation import TEXT
 from stepcore.jobdata.kinds import JobKind
 from stepcore.jobdata.optimizing import SITES, TRIAL, Figures, SitesRequest
 from stepcore.jobs import Job, JobError, Limits
-from stepcore.rewrites import RewriteSubject, subject_of
+from stepcore.rewrites import REWRITES, RewriteSubject, subject_of
+from stepcore.rewrites.explaining import explained
 from stepcore.settings.limits import InForce
 from stepcore.timing.hardware import PRESETS, Hardware
 from warm import Lent
@@ -185,6 +186,20 @@ def test_a_mistake_in_another_program_of_the_file_hinders_nobody(tmp_path: Path,
     assert row["verified"]
     assert row["steps"]
     assert invoked(f"{path}::wrong").exit_code == 1
+
+
+def test_a_task_whose_program_is_no_literal_block_is_told_why_nothing_is_rewritten() -> None:
+    text = (EXAMPLES.parent / "benchmarks" / "tasks2" / "norm_softmax_streamed.step.yaml").read_text()
+    head, impl = text.split("impl: |-\n")
+    lines = [line.removeprefix("  ") for line in impl.splitlines()]
+    subject = subject_of(
+        f"{head}impl: {json.dumps(chr(10).join(lines))}\n", "norm_softmax_streamed.step.yaml", "norm_softmax_streamed"
+    )
+    assert subject is not None
+    said = "its `impl` is not written as a literal block (`impl: |`), so none of its lines can be rewritten"
+    assert {place.sentence for place in explained(subject, REWRITES)} == {said}
+    with pytest.raises(Unimprovable, match=re.escape(f"it stops, and {said}")):
+        Search(subject, OptimizeTarget(PRESETS["default"]), SearchRecord()).run()
 
 
 def test_another_program_of_the_file_must_not_stop_for_it() -> None:
@@ -405,6 +420,7 @@ def test_what_ends_early_or_does_not_fit_says_so(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "candidates in" in done.stdout and "its time was over; the same call goes on" in done.stdout
     assert "bytes on chip of 1: nothing that needs less" in done.stderr
+    assert "--explain" not in done.stdout and re.search(r"(tried yet|tried so far .*): its time was over", done.stdout)
     path.write_text(path.read_text(encoding="utf-8").replace("E6 = ", "E6 = nonsense + "), encoding="utf-8")
     done = invoked(str(path), "--format", "json")
     assert (done.exit_code, json.loads(done.stdout)[0]["verified"]) == (1, False)

@@ -36,6 +36,9 @@ def explained(subject: RewriteSubject, rewrites: Sequence[Rewrite]) -> Iterator[
     Each site is applied and checked, as the search would do it.
     """
     for rewrite in rewrites:
+        if subject.unwritable:
+            yield ExplainedPlace(rewrite.name, False, subject.unwritable)
+            continue
         if rewrite.timed and subject.timed is None:
             yield ExplainedPlace(rewrite.name, False, _UNTIMED)
             continue

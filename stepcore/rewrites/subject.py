@@ -26,6 +26,7 @@ from stepcore.timing.hardware import Hardware
 from stepcore.types import Buffer, Scalar, StreamType, components, tensor_shapes
 
 HOW: Final = "how"
+_NOT_LITERAL: Final = "its `impl` is not written as a literal block (`impl: |`), so none of its lines can be rewritten"
 
 
 class RewriteSite(Record):
@@ -97,6 +98,11 @@ class RewriteSubject:
         if task is None:
             return Embedded.whole(self.text)
         return task.impl.source if task.impl is not None and task.impl.source.verbatim else None
+
+    @property
+    def unwritable(self) -> str:
+        """Why no line of the program can be rewritten, "" where nothing speaks against it."""
+        return "" if self.code is not None else _NOT_LITERAL
 
     @cached_property
     def tree(self) -> ast.Module | None:

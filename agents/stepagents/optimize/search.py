@@ -146,7 +146,7 @@ class Search:
                 start = FasterText(again.text, figures, (step,))
                 self.archive.add(start)
                 return start
-        raise Unimprovable("it stops, and no depth of its FIFOs cures it")
+        raise Unimprovable(f"it stops, and {self.first.unwritable or 'no depth of its FIFOs cures it'}")
 
     def _is_over(self) -> bool:
         return self.spent >= self.limits.candidates or self.limits.is_over()

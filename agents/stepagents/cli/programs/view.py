@@ -64,17 +64,24 @@ def _summary(name: str, outcome: Optimized, best: FasterText, wish: TargetWish) 
         each = point.figures
         mark = "<- best" if point is best else ""
         lines.append(f"  {each.cycles:>12,}  {each.on_chip:>12,}  {each.off_chip:>12,}  {what} {mark}".rstrip())
-    reason = "interrupted" if outcome.interrupted else "its time was over" if outcome.ended == "time" else ""
+    reason = _early(outcome)
     ended = f", {reason}; the same call goes on" if reason else ""
     lines.append(f"  {outcome.tried:,} candidates in {outcome.seconds:.1f} s{ended}")
     return lines
 
 
 def nothing_text(outcome: Optimized, wish: TargetWish) -> str:
-    """Return what is said of a program that nothing made better, with the call that tells why."""
+    """Return what is said of a program that nothing made better: why it ended early, else the call that tells why."""
+    if early := _early(outcome):
+        so_far = "no rewrite that was tried so far makes it better" if outcome.tried else "nothing was tried yet"
+        return f"{so_far}: {early}"
     said = "no rewrite that was tried makes it better" if outcome.tried else "nothing was tried"
     which = "the others do" if outcome.tried else "each rewrite does"
     return f"{said}: `{wish.explaining(outcome.path, outcome.program)}` tells why {which} not apply"
+
+
+def _early(outcome: Optimized) -> str:
+    return "interrupted" if outcome.interrupted else "its time was over" if outcome.ended == "time" else ""
 
 
 def _refused(outcome: Optimized) -> None:
