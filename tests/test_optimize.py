@@ -12,6 +12,7 @@ from dataclasses import replace
 from difflib import ndiff
 from html import escape
 from pathlib import Path
+from shutil import rmtree
 from subprocess import PIPE
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner, Result
 
+import stepagents.cli.optimize
 import stepagents.executors.opening
 import stepagents.optimize.proof
 from optimized_programs import assert_optimized
@@ -225,6 +227,37 @@ def test_what_does_not_verify_is_not_shown(tmp_path: Path, monkeypatch: pytest.M
     assert code == 0
     assert "refused by the test" in output
     assert path.read_text() == (EXAMPLES / "rms_norm.py").read_text()
+
+
+@pytest.mark.parametrize("change", ["changed", "removed", "folder removed"])
+def test_a_file_that_changes_during_the_search_is_left_and_the_difference_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "stops.py"
+    path.write_text(STOPS)
+    search = stepagents.cli.optimize._optimized
+
+    def changing(*given: Any, **named: Any) -> Optimized:
+        found = search(*given, **named)
+        if change == "changed":
+            path.write_text(f"{STOPS}# mine\n")
+        elif change == "removed":
+            path.unlink()
+        else:
+            rmtree(folder)
+        return found
+
+    monkeypatch.setattr(stepagents.cli.optimize, "_optimized", changing)
+    done = invoked(str(path), "--apply")
+    assert done.exit_code == 2, done.output
+    assert ("changed in the meantime" if change == "changed" else "STEP901 the file cannot be read") in done.stderr
+    assert "\n+    whole, row = step.Copy(depth=" in done.stdout
+    if change == "changed":
+        assert path.read_text() == f"{STOPS}# mine\n"
+    else:
+        assert not path.exists()
 
 
 def expert() -> RewriteSubject:

@@ -38,6 +38,7 @@ from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INTERRUPTED, E
 from stepcore.cycles.bounds import COMPUTE
 from stepcore.jobs.proposers import MODEL
 from stepcore.system.scarce import reason_of
+from stepcore.text.files import Unusable
 from stepcore.text.wording import one_line
 
 
@@ -110,10 +111,9 @@ def optimize(
         for order in orders.each(programs, stop):
             outcome = _optimized(order, search, asker, goes_on=goes_on)
             outcomes.append(outcome)
-            if apply:
-                _apply(outcome, orders)
+            is_written = apply and _apply(outcome, orders)
             if output_format is OptimizeFormat.TEXT:
-                show(outcome, orders.wish, with_diff=not apply)
+                show(outcome, orders.wish, with_diff=not is_written)
             else:
                 show_problem(outcome)
     if output_format is OptimizeFormat.JSON:
@@ -163,16 +163,21 @@ def _optimized(order: ProgramOrder, search: ProgramSearch, asker: ModelAsker | N
     return search.run(order, order.subject, f"{one_line(order.path)}::{order.name}", advice=advice)[0]
 
 
-def _apply(outcome: Optimized, orders: ProgramOrders) -> None:
-    """Write the best text, unless the file was changed in the meantime."""
+def _apply(outcome: Optimized, orders: ProgramOrders) -> bool:
+    """Write the best text, unless the file was changed in the meantime; return whether it is in the file."""
     if not outcome.is_faster or outcome.best is None:
-        return
+        return False
     path = Path(outcome.path)
-    file, _config = read_target(FileTarget(path), orders.configs)
-    if file.text != outcome.text:
-        orders.refuse(f"{one_line(path)}: it was changed in the meantime, and is left as it is")
-        return
     try:
+        file, _config = read_target(FileTarget(path), orders.configs)
+        if file.text != outcome.text:
+            orders.refuse(f"{one_line(path)}: it was changed in the meantime, and is left as it is")
+            return False
         file.write(outcome.best.text)
+    except Unusable as error:  # it was removed in the meantime
+        orders.refuse(f"{one_line(path)}: {error.code} {error.message}")
+        return False
     except OSError as error:
         orders.refuse(f"{one_line(path)}: STEP901 it cannot be written: {reason_of(error)}")
+        return False
+    return True
