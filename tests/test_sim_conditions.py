@@ -41,6 +41,11 @@ def verdict(reference: str, body: str, dtype: str = "fp32", more: str = ", data_
 
 X = "input_data['E0']"
 CONDITIONS = [
+    ("{x} // 50", "torch.where({x} < 0, -1.0, 0.0)"),
+    ("torch.floor({x} / 40)", "torch.where({x} < 0, -1.0, 0.0)"),
+    ("torch.floor({x} * 0.02)", "-torch.sigmoid(-1e6 * {x})"),
+    ("torch.div({x}, 70, rounding_mode='floor')", "torch.where({x} < 0, -1.0, 0.0)"),
+    ("torch.ceil({x} / 60)", "({x} > 0).to({x}.dtype)"),
     ("torch.where({x} > 100, {x} * 0, {x})", "{x}"),
     ("torch.where({x} >= 100, {x} * 0, {x})", "torch.where({x} > 100, {x} * 0, {x})"),
     ("torch.where(100 < {x}, {x} * 0, {x})", "{x}"),
@@ -74,6 +79,32 @@ def test_numbers_are_drawn_at_and_around_constants(conditional: str, plain: str)
         assert found.functional.detail.startswith(
             "right on the data drawn, which hardly test it, but not on other data"
         )
+
+
+JOINED = [
+    "torch.stack([input[0], torch.tensor(1000.0)]).min()", "torch.stack([torch.tensor(-2000.0), input[0]]).amax()",
+    "torch.stack([input[0], torch.tensor(1e5)]).sort().values[0]",
+    "torch.cat([input[0][None], torch.full((2,), 300.0)]).amin()",
+    "torch.stack([input[0], torch.tensor(-400.0), torch.tensor(400.0)]).median()",
+    "torch.stack([input[0], torch.tensor(700.0)]).topk(1, largest=False).values[0]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", JOINED)
+def test_so_are_they_at_constants_beside_which_numbers_are_put_in_order(body: str) -> None:
+    found = verdict(f"{X} * 1", body)
+    assert not found.accepted
+    assert "with numbers like" in found.functional.detail
+
+
+@pytest.mark.parametrize("body", ["torch.stack([input[0], torch.tensor(1.0)]).sum() - 1", "torch.relu(input[0])"])
+def test_numbers_that_are_only_put_beside_constants_need_no_note(body: str) -> None:
+    reference = f"torch.relu({X})" if "relu" in body else X
+    padded = f"torch.stack([torch.relu({X}), torch.zeros_like({X})]).amax(0)"
+    for each in (reference, padded) if "relu" in body else (reference,):
+        found = verdict(each, body)
+        assert found.accepted
+        assert found.untested is None
 
 
 @pytest.mark.parametrize("conditional", [each for pair in CONDITIONS for each in pair if each != "{x}"])

@@ -39,12 +39,14 @@ _MOST_VALUES: Final = 16  # of a constant tensor, and of the numbers that a comp
 class Way(IntFlag):
     """How a number met its bound.
 
-    A mask that is true, and a step that changes a number, count as above, a step that gave different ones as equal.
+    A mask that is true, and a step that changes a number, count as above, a step that gave different ones as equal, and
+    one that gave more than two as many: two are also what a comparison gives.
     """
 
     BELOW = 1
     EQUAL = 2
     ABOVE = 4
+    MANY = 8
 
 
 NOWHERE: Final = Way(0)
@@ -69,15 +71,17 @@ _BOUNDS: Final[dict[str, tuple[float | str, ...]]] = {
     "bucketize.Tensor": ("boundaries",),
 }  # fmt: skip
 # These bend at their bounds and jump nowhere: what a program does exactly there says nothing more.
-_CONTINUOUS: Final = _BOUNDS.keys() - {"threshold", "hardshrink", "sign", "heaviside", "bucketize.Tensor"}
+_JOINS: Final = frozenset({"cat", "stack"})  # numbers beside constants: an order, or the least of them, comes after
+_CONTINUOUS: Final = _JOINS | _BOUNDS.keys() - {"threshold", "hardshrink", "sign", "heaviside", "bucketize.Tensor"}
 _OF_DIFFERENCE: Final = frozenset({"huber_loss", "smooth_l1_loss"})  # compare how far apart two arguments are
-_UNSAID: Final = frozenset({"abs"})  # stronger data are drawn for them, but what is never negative needs no note
+# Stronger data are drawn for them, but what is never negative needs no note, and what joins numbers decides nothing.
+_UNSAID: Final = frozenset({"abs", "cat", "stack"})
 _MASKS: Final = {"where": 0, "masked_fill": 1, "masked_select": 1, "is_nonzero": 0, "item": 0, "_local_scalar_dense": 0}
 _STEPS: Final = frozenset({"floor", "ceil", "round", "trunc", "frac", "remainder", "fmod", "floor_divide"})
 _OF_NAN: Final = frozenset({"isnan", "isinf", "isfinite", "isneginf", "isposinf"})
 _NEGATIONS: Final = frozenset({"logical_not", "bitwise_not"})
 _ORDERS: Final = frozenset({"argmax", "argmin", "argsort", "sort", "topk", "kthvalue", "median", "mode", "msort"})
-_ARITHMETIC: Final = frozenset({"add", "sub", "rsub", "mul", "div", "floor_divide", "remainder", "fmod"})
+_ARITHMETIC: Final = frozenset({"add", "sub", "rsub", "mul", "div", "truediv", "floor_divide", "remainder", "fmod"})
 # Recorded steps that decide nothing, by their tags; of those between two numbers only a constant is a bound.
 _HARMLESS: Final = frozenset(
     {"add", "sub", "mul", "truediv", "pow", "neg", "exp", "log", "sqrt", "rsqrt", "square", "sin", "cos", "tanh"}
@@ -108,7 +112,7 @@ class ConditionSeen:
     bound: float | None
     ways: Way = NOWHERE
     bounds: frozenset[float] = frozenset()
-    value: float | None = None  # what a step gave first
+    values: frozenset[float] = frozenset()  # of what a step gave, the first two
     is_beyond: bool = False  # whole numbers that are drawn within limits, and bounds that are none of these
 
     def add(self, other: ConditionSeen) -> None:
@@ -116,14 +120,19 @@ class ConditionSeen:
         self.ways |= other.ways
         self.bounds |= other.bounds
         self.is_beyond = self.is_beyond and other.is_beyond
-        if self.kind == "step" and self.value != other.value:
-            self.ways |= Way.EQUAL
+        self.gave(other.values)
+
+    def gave(self, values: Iterable[float]) -> None:
+        """Take in what a step gave; two numbers stand for all that there are."""
+        found = self.values | frozenset(values)
+        self.ways |= (Way.EQUAL if len(found) > 1 else NOWHERE) | (Way.MANY if len(found) > 2 else NOWHERE)
+        self.values = self.values if len(self.values) > 1 else frozenset(sorted(found)[:2])
 
     @property
     def sought(self) -> Way:
         """The ways that data should show, besides those that have been seen."""
         if self.kind == "step":
-            return (Way.ABOVE | Way.EQUAL) & ~self.ways
+            return (Way.ABOVE | Way.EQUAL | Way.MANY) & ~self.ways
         if self.kind == "mask":
             return (Way.ABOVE | Way.BELOW) & ~self.ways
         exactly = (self.bounds and self.kind not in _CONTINUOUS) or self.kind in ("eq", "ne")
@@ -233,6 +242,8 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
         elif name in ("index", "index_put") and len(args) > 1:
             for each in args[1]:
                 self._mask(each)
+        elif name in _JOINS:
+            self._join(name, args[0])
         elif name in _STEPS or name in ("to", "div", "_to_copy"):
             self._step(name, func, args, kwargs)
 
@@ -281,6 +292,15 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
                 else:
                     self._note(name, slot, value, limit)
 
+    def _join(self, name: str, parts: Sequence[Tensor]) -> None:
+        """Note on which side of constants the numbers beside them are."""
+        moving = [each for each in parts if self._reached(each)]
+        fixed = [each for each in parts if not self._reached(each)] if moving else []
+        constants = {float(each) for part in fixed for each in part.detach().reshape(-1)[:_MOST_VALUES].tolist()}
+        for slot, bound in enumerate(sorted(each for each in constants if isfinite(each))[:_MOST_VALUES]):
+            for part in moving:
+                self._note(name, slot, part, bound)
+
     def _mask(self, mask: Any) -> None:
         if not isinstance(mask, Tensor) or mask.dtype != torch.bool or not self._reached(mask):
             return
@@ -316,10 +336,7 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
         ways = Way.ABOVE if bool((result != value).any()) else Way.BELOW
         seen = self._add("step", 0, ways, None, constants)
         if seen is not None:
-            first = float(result.reshape(-1)[0]) if seen.value is None else seen.value
-            seen.value = first
-            if bool((result != first).any()):
-                seen.ways |= Way.EQUAL
+            seen.gave(_first(result.reshape(-1), 3))
 
     def _note(self, kind: str, slot: int, left: Tensor, right: Any) -> None:
         """Note how ``left`` meets ``right``: a number, a constant tensor, or one that inputs reach, too."""
@@ -366,6 +383,16 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
             source, node = self.at
             return None if node is None else ConditionPlace(node_text(source, node, _LONGEST), node_span(source, node))
         return _python_place() if self._python else None
+
+
+def _first(numbers: Tensor, count: int) -> Iterator[float]:
+    """Yield the first ``count`` different numbers."""
+    for _ in range(count):
+        if not numbers.numel():
+            return
+        first = numbers[0]
+        yield float(first)
+        numbers = numbers[numbers != first]
 
 
 def _is_decided(kind: str, low: int, high: int, bound: float) -> bool:

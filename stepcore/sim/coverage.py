@@ -100,6 +100,11 @@ class _Conditions:
         return [each for each in found if abs(each) <= LARGEST][:_MOST_CONSTANTS]
 
     @property
+    def few(self) -> bool:
+        """Whether a step gave two numbers at most: its argument may have been multiplied by something small."""
+        return any(Way.MANY in each.sought for each in self.seen.values())
+
+    @property
     def notes(self) -> tuple[UntestedCondition, ...]:
         """What is said of conditions that went one way only, each once: the program's where both have it."""
         found = {note.note: note for each in self.seen.values() for note in each.notes}
@@ -188,7 +193,7 @@ class _Judging:
         distinct = own.orders or reference.orders
         numbers = sorted(own.numbers | reference.numbers)[:_MOST_CONSTANTS]
         if conditions.sought and conditions.bounds:
-            wrong = self._quickly(_around(conditions.bounds, ()), distinct)
+            wrong = self._quickly(_around(conditions.bounds, numbers if conditions.few else ()), distinct)
             if wrong is not None:
                 return Covered(wrong)
         most = self._most() if conditions.notes else 0

@@ -21,6 +21,8 @@ _WORDS: Final = re.compile(
 )
 _CALLED: Final = re.compile(r"\bnn\b|\bdef\b|\blambda\b")  # what is global matters where it can be called
 _BETWEEN: Final = re.compile(r"\bf?(?:max|min)(?:imum)?\b")
+_JOINS: Final = re.compile(r"stack|cat\b|concat")
+_ORDERS: Final = re.compile(r"max|min|sort|topk|kthvalue|median|quantile|mode")
 _MADE: Final = frozenset({"tensor", "full", "zeros", "ones", "arange", "linspace", "as_tensor", "scalar_tensor"})
 _SELECTS: Final = frozenset({"maximum", "minimum", "max", "min", "fmax", "fmin"})
 
@@ -41,7 +43,9 @@ def _in_text(body: CodeBlock, prelude: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _in_words(text: str) -> bool:
-    return _WORDS.search(text) is not None
+    if _WORDS.search(text) is not None:
+        return True
+    return _JOINS.search(text) is not None and _ORDERS.search(text) is not None  # of numbers and constants, perhaps
 
 
 @lru_cache(maxsize=1024)
