@@ -52,8 +52,8 @@ def from_decorator(el: Elaboration, node: ast.FunctionDef, decorator: ast.Call) 
         if element is not None:
             types[name] = element
     init = _init_constants(el, given.get("init"))
-    _takes_its_arguments(el, node, has_state=init is not None)
-    if len(types) < 2:
+    takes_its_own = _takes_its_arguments(el, node, "init", has_state=init is not None)
+    if len(types) < 2 or not takes_its_own:
         return UNKNOWN  # type: ignore[return-value]  # the finding is given; uses stay quiet
     label = el.evaluate(given["name"]) if "name" in given else node.name
     return FnDecl(
@@ -120,18 +120,24 @@ def _init_constants(el: Elaboration, node: ast.expr | None) -> tuple[float, ...]
     return tuple(constant for constant in constants if constant is not None)
 
 
-def _takes_its_arguments(el: Elaboration, node: ast.FunctionDef, *, has_state: bool) -> None:
-    """Report a function whose arguments are not the element, or the state and the element."""
+def _takes_its_arguments(el: Elaboration, node: ast.FunctionDef, init: str, *, has_state: bool) -> bool:
+    """Report a function whose arguments are not the element, or the state and the element; return whether they are.
+
+    ``init`` is what gives such a function its state. Methods have ``self`` besides.
+    """
+    own = ["self"] if init == "getInit" else []
+    wanted = [*own, "state", "input"] if has_state else [*own, "input"]
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-    wanted = ["state", "input"] if has_state else ["input"]
     if len(names) == len(wanted) or node.args.vararg or node.args.kwarg:
-        return
-    if not has_state and len(names) == 2:  # it needs an init; the operator that folds with it says so
-        return
-    why = "an init" if has_state else "no init"
+        return True
     takes = ", ".join(wanted)
+    why = f"no {init}" if not has_state else init if own else f"an {init}"
     what = f"{node.name} has {why} and so takes ({takes}), and this takes ({', '.join(names)})"
-    el.report("STEP220", _name_span(el, node), what, f"write def {node.name}({takes})")
+    way_out = f"write def {node.name}({takes})"
+    if not has_state and len(names) == len(wanted) + 1:
+        way_out += ", or give it an init if it folds" if init == "init" else ", or define getInit(self) if it folds"
+    el.report("STEP220", _name_span(el, node), what, way_out)
+    return False
 
 
 def _constant(value: Value) -> float | None:
@@ -192,7 +198,8 @@ def instantiate(el: Elaboration, cls: FnClass, call: ast.Call) -> Value:
     el.frame = Frame(Scope(names, cls.scope), cls.code, context)
     try:
         parts = _super_arguments(el, methods["__init__"], cls.node)
-        if parts is None:
+        takes_its_own = _takes_its_arguments(el, apply_method, "getInit", has_state="getInit" in methods)
+        if parts is None or not takes_its_own:
             return UNKNOWN
         label, input_type, output_type = parts
         init = methods.get("getInit")
