@@ -90,9 +90,10 @@ def outside(
 
 
 def _is_public(body: Sequence[ast.stmt], code: Embedded) -> bool:
-    """Whether no name in these statements, which follow each other, can begin with two underscores."""
-    if "__" not in code.text:
-        return True  # as nearly always
+    """Whether no name in these statements, which follow each other, can begin with two underscores.
+
+    Their own lines alone are searched: the text may hold thousands of statements, each of which is asked for.
+    """
     starts, end = code.inner.line_starts, body[-1].end_lineno or 0
     text = code.text
     return text.find("__", starts[body[0].lineno - 1], starts[end] if end < len(starts) else len(text)) < 0
