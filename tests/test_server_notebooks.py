@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+from lsprotocol.converters import get_converter
+from lsprotocol.types import DidChangeNotebookDocumentParams, DidOpenNotebookDocumentParams, Position
+
 from lsp_client import Client
-from stepcore.text.span import SourceFile
-from stepserver.documents import Text, without_magics
+from stepcore.text.span import SourceFile, Span
+from stepserver.documents import Documents, Text, without_magics
+from stepserver.notebooks import Notebooks
+from stepserver.positions import Codec
 
 BOOK = "file:///project/book.ipynb"
 PROGRAM = """\
@@ -125,3 +132,50 @@ def test_requests_of_our_own_are_read_as_strictly_as_those_of_the_protocol() -> 
             for method in ("stepsmith/graph", "stepsmith/timeline"):
                 assert client.request(method, {"textDocument": document}) is None
         assert "Traceback" not in client.stderr(), client.stderr()
+
+
+def test_cells_are_joined_and_looked_through_when_somebody_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of 300 changes at once went through all 5,000 cells four times, and each place through all of them."""
+    joined = 0
+    as_cell = Text.as_cell.fget
+    assert as_cell is not None
+
+    def counted(text: Text) -> str:
+        nonlocal joined
+        joined += 1
+        return as_cell(text)
+
+    monkeypatch.setattr(Text, "as_cell", property(counted))
+    workspace: Any = SimpleNamespace(codec=Codec("utf-16"))
+    documents = Documents(workspace, lambda _module: None, lambda _module: None)
+    notebooks = Notebooks(workspace, documents, lambda _uri: None)
+    structure = get_converter().structure
+    uris = [f"c:{number}" for number in range(100)]
+    book = {"uri": BOOK, "notebookType": "jupyter-notebook", "version": 1}
+    book["cells"] = [{"kind": 2, "document": uri} for uri in uris]
+    texts = [{"uri": uri, "languageId": "python", "version": 1, "text": f"a = {uri[2:]}\n"} for uri in uris]
+    notebooks.open(structure({"notebookDocument": book, "cellTextDocuments": texts}, DidOpenNotebookDocumentParams))
+
+    def change(cells: dict[str, Any]) -> None:
+        told = {"notebookDocument": {"uri": BOOK, "version": 2}, "change": {"cells": cells}}
+        notebooks.change(structure(told, DidChangeNotebookDocumentParams))
+
+    for uri in uris:
+        change({"textContent": [{"document": {"uri": uri, "version": 2}, "changes": [{"text": f"b = {uri[2:]}\n"}]}]})
+    change({"data": [{"kind": 1, "document": uri} for uri in uris[:10]]})
+    change({"data": [{"kind": 2, "document": uris[0]}]})
+    assert joined == 0
+    (module,) = documents
+    text = "".join(f"b = {uri[2:]}\n" for uri in (uris[0], *uris[10:]))
+    assert module.source.text == text
+    for uri in (uris[0], *uris[10:]):
+        place = text.index(f"= {uri[2:]}\n")
+        part = module.part(Span(place, place + 1))
+        assert part is not None
+        assert (part[0].uri, part[1]) == (uri, Span(2, 3))
+        assert module.offset(uri, Position(0, 2), workspace.codec) == place
+    assert joined == 91
+    assert not module.has(uris[1])
+    change({"structure": {"array": {"start": 1, "deleteCount": 9}, "didClose": [{"uri": uris[1]}]}})
+    change({"textContent": [{"document": {"uri": uris[0], "version": 3}, "changes": [{"text": "c = 1"}]}]})
+    assert module.source.text == "c = 1\n" + text[len("b = 0\n") :]

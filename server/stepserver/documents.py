@@ -7,14 +7,17 @@ cells of a notebook, joined. Lines end at ``\\n``, ``\\r\\n`` and ``\\r``, as th
 from __future__ import annotations
 
 import logging
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import PurePath
 from typing import Final
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from stepcore.records import Record
 from stepcore.text.files import MAX_BYTES, MAX_LINES
 from stepcore.text.span import SourceFile, Span
 from stepserver.positions import Codec
@@ -56,17 +59,38 @@ class Text:
             self.source = SourceFile(self.source.path, text)
 
 
+class _Joined(Record):
+    """The texts of a module as one, where each begins in it, and which of them has a URI: as of one revision."""
+
+    revision: int
+    source: SourceFile
+    starts: list[int]
+    numbers: dict[str, int]
+
+
 @dataclass(slots=True)
 class Module:
-    """What is analysed as one file. ``revision`` grows with every change of the text, unlike versions of clients."""
+    """What is analysed as one file. ``revision`` grows with every change of the text, unlike versions of clients.
+
+    The cells of a notebook are joined when somebody reads them: a client may send hundreds of changes at once.
+    """
 
     uri: str
     path: str
     texts: list[Text]
     revision: int = 0
     is_notebook: bool = False
-    starts: list[int] = field(default_factory=lambda: [0])  # of each text in ``source``
-    source: SourceFile = field(default_factory=lambda: SourceFile("", ""))
+    _joined: _Joined | None = None
+
+    @property
+    def source(self) -> SourceFile:
+        """What is analysed."""
+        return self._whole.source
+
+    @property
+    def starts(self) -> list[int]:
+        """Where each text begins in ``source``."""
+        return self._whole.starts
 
     @property
     def version(self) -> int | None:
@@ -86,27 +110,32 @@ class Module:
     def renew(self) -> None:
         """Take note of changed texts."""
         self.revision += 1
+
+    @property
+    def _whole(self) -> _Joined:
+        # The revision is read first: what another thread joins while texts change is of a revision that has passed.
+        known, revision = self._joined, self.revision
+        if known is None or known.revision != revision:
+            known = self._joined = self._join(revision)
+        return known
+
+    def _join(self, revision: int) -> _Joined:
+        texts = list(self.texts)
+        numbers = {text.uri: number for number, text in reversed([*enumerate(texts)])}
         if not self.is_notebook:
-            self.source = self.texts[0].source
-            return
-        self.starts, pieces, offset = [], [], 0
-        for text in self.texts:
-            piece = text.as_cell
-            self.starts.append(offset)
-            pieces.append(piece)
-            offset += len(piece)
-        self.source = SourceFile(self.path, "".join(pieces))
+            return _Joined(revision, texts[0].source, [0], numbers)
+        pieces = [text.as_cell for text in texts]
+        starts = list(accumulate(map(len, pieces), initial=0))[: len(pieces)]
+        return _Joined(revision, SourceFile(self.path, "".join(pieces)), starts, numbers)
 
     def has(self, uri: str) -> bool:
         """Return whether ``uri`` names the module or a text of it: cells of other languages are none."""
-        return uri == self.uri or any(text.uri == uri for text in self.texts)
+        return uri == self.uri or uri in self._whole.numbers
 
     def offset(self, uri: str, position: types.Position, codec: Codec) -> int | None:
         """Return the place of a position in ``source``; None where the module has no such text."""
-        for start, text in zip(self.starts, self.texts, strict=True):
-            if text.uri == uri:
-                return start + codec.offset(text.source, position)
-        return None
+        number = self._whole.numbers.get(uri)
+        return None if number is None else self.starts[number] + codec.offset(self.texts[number].source, position)
 
     def span(self, uri: str, area: types.Range, codec: Codec) -> Span | None:
         """Return the place of a range in ``source``."""
@@ -115,10 +144,11 @@ class Module:
 
     def whole(self, uri: str) -> Span | None:
         """Return the place of a whole text in ``source``."""
-        for start, text in zip(self.starts, self.texts, strict=True):
-            if text.uri == uri:
-                return Span(start, start + len(text.source.text))
-        return None
+        number = self._whole.numbers.get(uri)
+        if number is None:
+            return None
+        start = self.starts[number]
+        return Span(start, start + len(self.texts[number].source.text))
 
     def locate(self, span: Span, codec: Codec) -> tuple[Text, types.Range] | None:
         """Return the text that ``span`` starts in, and its range there."""
@@ -131,8 +161,9 @@ class Module:
             return None
         if not self.is_notebook:
             return self.texts[0], span
-        index = max(i for i, start in enumerate(self.starts) if start <= span.start or i == 0)
-        text, start = self.texts[index], self.starts[index]
+        starts = self.starts
+        index = max(bisect_right(starts, span.start) - 1, 0)
+        text, start = self.texts[index], starts[index]
         return text, Span(span.start - start, min(span.end - start, len(text.source.text)))
 
 

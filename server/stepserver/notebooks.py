@@ -54,14 +54,16 @@ class Notebooks:
             for gone in cells.structure.did_close or []:
                 documents.drop(gone.uri)
                 self._dropped(gone.uri)
-        for changed in cells.data or []:
-            notebook.cells = [changed if cell.document == changed.document else cell for cell in notebook.cells]
+        if cells.data:
+            changed = {cell.document: cell for cell in cells.data}
+            notebook.cells = [changed.get(cell.document, cell) for cell in notebook.cells]
         for edit in cells.text_content or []:
             text = documents.texts.get(edit.document.uri)
             if text is not None:
                 text.change(self._workspace.codec, edit.changes)
                 text.version = edit.document.version
-        self._arrange(notebook)
+        if cells.structure is not None or cells.data:
+            self._arrange(notebook)
         documents.renew(notebook.module)
 
     def close(self, uri: str) -> None:
