@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import PurePath
-from typing import Final
+from typing import Final, NamedTuple
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from stepcore.records import Record
 from stepcore.text.files import MAX_BYTES, MAX_LINES
 from stepcore.text.span import SourceFile, Span
 from stepserver.positions import Codec
@@ -59,7 +58,7 @@ class Text:
             self.source = SourceFile(self.source.path, text)
 
 
-class _Joined(Record):
+class _Joined(NamedTuple):
     """The texts of a module as one, where each begins in it, and which of them has a URI: as of one revision."""
 
     revision: int
