@@ -140,6 +140,11 @@ KNOWN_THERE: Final[tuple[tuple[str, str, Callable[[CodeInfo], bool]], ...]] = (
         "A function cannot be taken because sizes of its arguments are missing.",
         lambda info: info.phase is Phase.SUBJECT and info.subject is Subject.SIZES,
     ),
+    (
+        "NO_FUNCTION",
+        "There is no function that can be taken, and other sizes make none.",
+        lambda info: info.phase is Phase.SUBJECT and info.subject is Subject.FUNCTION,
+    ),
 )
 
 

@@ -429,6 +429,17 @@ def test_a_cure_that_would_take_too_long_is_said_to_be_missing() -> None:
     assert told[-1] == "  which depth of a FIFO lets it run would take too long to find; smaller sizes tell"
 
 
+def test_a_stream_without_a_name_that_is_waited_for_is_called_by_its_operator() -> None:
+    (checked,) = programs_of(ROOT / "benchmarks" / "tasks" / "norm_rms_scalars.step.yaml")
+    timed = time_program(checked, PRESETS["default"])
+    rings = [item.channel for item in timed.ring]
+    for channel in rings:
+        timed.program.network.channels[channel] = replace(timed.program.network.channels[channel], name="")
+    told = "\n".join(picture(TimedFile("a", SourceFile("a", "\n" * 5000), timed)))
+    assert len(re.findall(r": the result of \w+ is (?:empty|full)", told)) == len(rings) > 2
+    assert re.search(r"depth \d+ of the result of \w+ would let it run", told)
+
+
 def test_what_cannot_be_timed_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "sums.step.yaml"
     path.write_text(SUMS.replace("E0)", "E1)"), encoding="utf-8")

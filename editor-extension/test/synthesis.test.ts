@@ -445,6 +445,12 @@ test("a function that is no task is offered to nobody", async () => {
   assert.deepEqual(world.buttons, [["Edit Sizes"]]);
 });
 
+test("where there is no function no sizes of it are asked for", async () => {
+  ends = [{ message: "this selection is no function", solutions: [], code: "STEP601" }];
+  await synthesize();
+  assert.deepEqual(world.buttons, [[]]);
+});
+
 test("a model is not asked about lines that have moved since", async () => {
   const moving = { ...document };
   world.settings = { ...LOCAL };

@@ -75,7 +75,7 @@ class _Finder:
         nodes = [self._node(item.unit) for item in timed.ring]
         known = [(node, item) for node, item in zip(nodes, timed.ring, strict=True) if node is not None]
         related = tuple(Related(node.op_span, f"{self._held(item)} here") for node, item in known)
-        deepened = [node for channel in timed.cure or () if (node := self._writer(channel)) is not None]
+        deepened = [node for channel in timed.cure or () if (node := self.timed.writer(channel)) is not None]
         at = deepened[0] if deepened else known[0][0] if known else timed.graph.nodes[0]
         yield Diagnostic("STEP502", at.op_span, "\n".join(lines), related=related, fix=fix, program=timed.name)
 
@@ -85,10 +85,12 @@ class _Finder:
 
     def _held(self, item: Waiting) -> str:
         held = f"full ({self.timed.timing.channels[item.channel].depth})" if item.reason == "full" else "empty"
-        return f"{self._stream(item.channel)} is {held}"
+        return f"{self.timed.called(item.channel)} is {held}"
 
     def _depths(self, depths: Mapping[int, int]) -> str:
-        return " and ".join(f"depth {depth} of {self._stream(channel)}" for channel, depth in sorted(depths.items()))
+        return " and ".join(
+            f"depth {depth} of {self.timed.called(channel)}" for channel, depth in sorted(depths.items())
+        )
 
     # What costs cycles --------------------------------------------------------------------------------------------
 
@@ -97,14 +99,14 @@ class _Finder:
         timed = self.timed
         if timed.cycles is None or timed.engine != "exact" or not steps:
             return
-        own = [channel for channel in timed.program.streams if self._writer(channel) is not None]
+        own = [channel for channel in timed.program.streams if self.timed.writer(channel) is not None]
         found = saving(self.network, timed.timing, own, limit=steps)
         if found is None or found.cycles * _WORTH < timed.cycles:
             return
-        node, before = self._writer(found.channel), self.network.channels[found.channel].depth
+        node, before = self.timed.writer(found.channel), self.network.channels[found.channel].depth
         assert node is not None, "only FIFOs of operators were tried"
         saved = f"saves {found.cycles:,} of {timed.cycles:,} cycles"
-        text = f"{self._stream(found.channel)}: depth {found.depth} instead of {before} {saved}"
+        text = f"{self.timed.called(found.channel)}: depth {found.depth} instead of {before} {saved}"
         fix = self._fix({found.channel: found.depth}, found.cycles)
         yield Diagnostic("STEP503", node.op_span, text, Severity.HINT, fix=fix, program=timed.name)
 
@@ -169,17 +171,6 @@ class _Finder:
     def _line(self, node: TypedNode) -> int:
         return self.source.line_col(node.op_span.start)[0] + 1
 
-    def _stream(self, channel: int) -> str:
-        writer = self._writer(channel)
-        unnamed = "a stream" if writer is None else f"the result of {writer.written}"
-        return self.network.channels[channel].name or unnamed
-
-    def _writer(self, channel: int) -> TypedNode | None:
-        """Return the operator that writes into a channel; None for what no operator of the program does."""
-        index = self.timed.program.streams.get(channel)
-        producer = None if index is None else self.timed.graph.streams[index].producer
-        return None if producer is None else self.timed.graph.nodes[producer]
-
     # Fixes --------------------------------------------------------------------------------------------------------
 
     def _for_all_sizes(self, depths: Mapping[int, int]) -> Fix | None:
@@ -199,7 +190,7 @@ class _Finder:
         """Return what sets the depths of channels, if the program runs with it and takes ``saved`` cycles less."""
         wanted: dict[Span, int] = {}
         for channel, depth in depths.items():
-            node = self._writer(channel)
+            node = self.timed.writer(channel)
             if node is None:
                 return None
             wanted[node.op_span] = max(depth, wanted.get(node.op_span, 0))
@@ -208,7 +199,7 @@ class _Finder:
             edits += [depth_edit(self.source.text, span, str(depth)) for span, depth in sorted(wanted.items())]
             if self._holds(apply_edits(self.source.text, edits), saved):
                 held = " and ".join(
-                    f"the FIFO of {self._stream(channel)} holds {counted(depth, 'element')}"
+                    f"the FIFO of {self.timed.called(channel)} holds {counted(depth, 'element')}"
                     for channel, depth in sorted(depths.items())
                 )
                 written = ", ".join(f"depth={depth}" for depth in dict.fromkeys(depths.values()))

@@ -54,8 +54,7 @@ class TimedFile:
     @property
     def cures(self) -> list[tuple[str, int]]:
         """The streams whose FIFOs let a stopped program run, with the depths that they need."""
-        channels = self.timed.program.network.channels
-        return [(channels[f].name or "a stream", depth) for f, depth in (self.timed.cure or {}).items()]
+        return [(self.timed.called(f), depth) for f, depth in (self.timed.cure or {}).items()]
 
     def flops(self, unit: int) -> int:
         """Return the FLOPs of all calls of a unit."""
@@ -253,7 +252,7 @@ def _told(file: TimedFile) -> Iterator[str]:
     for item in timed.ring:
         use = timed.timing.channels[item.channel]
         held = f"full ({use.depth})" if item.reason == "full" else "empty"
-        yield f"    {network.units[item.unit].name}{_at(file.line(item.unit))}: {use.name or 'a stream'} is {held}"
+        yield f"    {network.units[item.unit].name}{_at(file.line(item.unit))}: {timed.called(item.channel)} is {held}"
     yield f"  {_cured(file)}"
 
 

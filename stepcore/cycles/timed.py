@@ -18,7 +18,7 @@ from stepcore.cycles.program_network import NotTimed, OrderNotRun, ProgramNetwor
 from stepcore.cycles.routes import ProgramRoutes, routes_without_run
 from stepcore.findings.diagnostics import Severity
 from stepcore.graph.ir import ProgramSpec
-from stepcore.graph.typed import TypedGraph
+from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.jobdata.choices import TimingEngine
 from stepcore.ops.pace import Routing
 from stepcore.timing.arrival import Order, run_arrival
@@ -83,6 +83,18 @@ class Timed:
     def peak(self, node: int) -> int:
         """Return the FLOPs per cycle of a node's unit."""
         return self.program.bandwidth.get(node, self.hardware.compute.bandwidth)
+
+    def writer(self, channel: int) -> TypedNode | None:
+        """Return the operator that writes into a channel; None for what no operator of the program does."""
+        index = self.program.streams.get(channel)
+        producer = None if index is None else self.graph.streams[index].producer
+        return None if producer is None else self.graph.nodes[producer]
+
+    def called(self, channel: int) -> str:
+        """Return the name of a channel's stream, or whose result it is."""
+        writer = self.writer(channel)
+        unnamed = "a stream" if writer is None else f"the result of {writer.written}"
+        return self.program.network.channels[channel].name or unnamed
 
     @property
     def compute_share(self) -> float:

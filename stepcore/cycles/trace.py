@@ -43,7 +43,7 @@ def _events(process: int, file: TimedFile, record: RunRecorder) -> Iterator[dict
     timing = file.timed.timing
     for item in timing.waiting:
         clock = timing.units[item.unit].clock
-        told = {"waits for": timing.channels[item.channel].name, "which is": item.reason}
+        told = {"waits for": file.timed.called(item.channel), "which is": item.reason}
         yield {**_span(process, item.unit + 1, "stopped", clock, max(timing.cycles - clock, 1)), "args": told}
     for channel, use in enumerate(timing.channels):
         yield from _fill(process, f"{use.name or 'stream'} #{channel}", record.put[channel], record.taken[channel])

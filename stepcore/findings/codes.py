@@ -49,6 +49,7 @@ class Subject(StrEnum):
     CODE = "code that does not parse"
     END = "program that does not end with its results"
     NAME = "name that is not known"
+    FUNCTION = "function that is to be taken"  # there is none, whatever its sizes
     SIZES = "sizes"  # that are bound: at others the same text may be right
     SHAPE = "shape of an input"
     SELECTOR = "selector"
@@ -225,7 +226,7 @@ _TABLE: Final = (
     CodeInfo("STEP505", "operation without a known cost", Phase.TIMING, Severity.HINT, timed=True),
     CodeInfo("STEP506", "chip that cannot be used", Phase.TIMING, timed=True),
     CodeInfo("STEP507", "size without a largest value", Phase.TIMING, Severity.HINT, timed=True),
-    CodeInfo("STEP601", "no function to take here", Phase.SUBJECT),
+    CodeInfo("STEP601", "no function to take here", Phase.SUBJECT, subject=Subject.FUNCTION),
     CodeInfo("STEP602", "sizes of an argument are missing", Phase.SUBJECT, subject=Subject.SIZES),
     CodeInfo("STEP603", "function cannot be traced", Phase.LOWERING),
     CodeInfo("STEP604", "operation has no streaming form yet", Phase.LOWERING),

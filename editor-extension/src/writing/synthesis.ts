@@ -5,7 +5,7 @@ import type { Server } from "../client";
 import { limitSetting } from "../settings";
 import { registerAll } from "../errors";
 import { exists, savedFirst, tellAndOfferSave } from "../files";
-import { NO_PYTORCH, SIZES_MISSING } from "../codes";
+import { NO_FUNCTION, NO_PYTORCH, SIZES_MISSING } from "../codes";
 import { offerPython } from "../missing";
 import { did } from "../progress";
 import { mayRunCode } from "../trust";
@@ -267,7 +267,8 @@ export class Synthesis implements vscode.Disposable {
     const [show, ask] = ["Go to Line", "Ask a Language Model"];
     const [first] = diagnostics;
     const offersModel = end.task === true && model === undefined;
-    const buttons = [...(first === undefined ? [] : [show]), EDIT, ...(offersModel ? [ask] : []), ...(order?.buttons ?? [])];
+    const sizesHelp = !NO_FUNCTION.has(end.code ?? "");
+    const buttons = [...(first === undefined ? [] : [show]), ...(sizesHelp ? [EDIT] : []), ...(offersModel ? [ask] : []), ...(order?.buttons ?? [])];
     const answer = await vscode.window.showWarningMessage(message, ...buttons);
     if (first !== undefined && answer === show) {
       await vscode.window.showTextDocument(document, { selection: new vscode.Range(first.range.start, first.range.start) });

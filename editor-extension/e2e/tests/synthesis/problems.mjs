@@ -102,6 +102,7 @@ test("a line outside of every function is said to be none, and no other function
   await workbench.synthesize(line, progress("a program"), workbench.notification(words));
   const told = await workbench.message(words);
   assert.doesNotMatch(await told.innerText(), /projected|endless|spectrum|gated/);
+  assert.equal(await told.getByText("Edit Sizes").count(), 0);
   await workbench.bothThemes("no-function");
   await workbench.command("Notifications: Clear All Notifications");
 });
