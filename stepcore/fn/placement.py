@@ -14,6 +14,7 @@ from typing import Final
 CPU: Final = re.compile(r"cpu(:0)?")
 ELSEWHERE: Final = "tensors live on the CPU here; remove {}"
 COMPLEX: Final = "complex numbers are not part of the function language; compute real and imaginary parts apart"
+PERCENT: Final = "% formatting is not part of the function language; use an f-string"
 _KEYWORDS: Final = {
     "layout": "tensors are dense here; remove layout=",
     "pin_memory": "memory is not pinned here; remove pin_memory=",

@@ -102,9 +102,10 @@ class Expressions:
                 return self.operate(op, self.eval(left, scope), self.eval(right, scope))
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(op, self.eval(operand, scope))
-            case ast.Compare(left=left, comparators=others):
+            case ast.Compare(left=left, ops=ops, comparators=others):
                 values = [self.eval(left, scope), *(self.eval(other, scope) for other in others)]
-                return self._compare(values)
+                is_python = len(ops) == 1 and isinstance(ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot)
+                return Number("bool") if is_python else self._compare(values)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 values = [self.eval(p.value if isinstance(p, ast.Starred) else p, scope) for p in parts]
                 return None if any(isinstance(part, ast.Starred) for part in parts) else values
@@ -177,7 +178,7 @@ class Expressions:
 
     def _unary(self, op: ast.unaryop, value: Any) -> Any:
         if isinstance(op, ast.Not):
-            return None
+            return Number("bool")
         if isinstance(value, Dim):
             return -value if isinstance(op, ast.USub) else value
         if isinstance(value, AbstractTensor):
@@ -264,6 +265,10 @@ class Expressions:
             return self.shapes.pointwise("abs", args)
         if name == "float":
             return Number()
+        if name == "bool":
+            return Number("bool")
+        if name == "int" and len(args) == 1 and isinstance(args[0], AbstractTensor):
+            return Number("int")
         return None
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: dict[str, Any]) -> Any:

@@ -305,10 +305,10 @@ class _Inference(Expressions):
     def _component(self, node: ast.expr, value: Any, index: int, shape: tuple[Dim, ...], dtype: str) -> None:
         part = f"component {index} of " if len(components(self.decl.output)) > 1 else ""
         where = f"{part}the result of {self.decl.func_name}"
-        if isinstance(value, Number | Dim):
-            self.findings.append(
-                BodyFinding("STEP306", node, f"{where} is a number; a tensor of {shape_text(shape)} is wanted")
-            )
+        if isinstance(value, Number | Dim | bool):
+            is_truth = isinstance(value, bool) or (isinstance(value, Number) and value.kind == "bool")
+            text = f"{where} is a {'truth value of Python' if is_truth else 'number'}"
+            self.findings.append(BodyFinding("STEP306", node, f"{text}; a tensor of {shape_text(shape)} is wanted"))
             return
         if isinstance(value, Components):
             self.findings.append(BodyFinding("STEP308", node, no_tensor(value.name, len(value))))

@@ -196,6 +196,12 @@ class Shapes:
 _BYTES: Final = {"fp32": 4, "fp16": 2, "bf16": 2, "int32": 4, "int64": 8, "bool": 1, "fp64": 8}
 
 
+_BITWISE: Final = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"})
+_INTEGRAL: Final = _BITWISE | {
+    "add", "sub", "mul", "neg", "abs", "maximum", "minimum", "remainder", "floor_divide",
+}  # fmt: skip
+
+
 def _result_dtype(name: str, values: Sequence[Any]) -> str | None:
     if name in _COMPARISONS:
         return "bool"
@@ -208,5 +214,6 @@ def _result_dtype(name: str, values: Sequence[Any]) -> str | None:
     dtype = dtypes.pop()
     if dtype in _FLOATS:
         return dtype
-    integral = name in ("add", "sub", "mul", "neg", "abs", "maximum", "minimum", "bitwise_and", "bitwise_or")
-    return dtype if integral and not numbers and dtype in ("int32", "int64") else None
+    if dtype == "bool":
+        return dtype if name in _BITWISE and not any(isinstance(value, Dim) for value in values) else None
+    return dtype if name in _INTEGRAL and not numbers and dtype in ("int32", "int64") else None

@@ -13,7 +13,7 @@ from stepcore.fn.python_calls import wrong_node
 from stepcore.fn.source import BodySyntaxError, dotted, statements
 from stepcore.fn.terms import breach, literal, seen
 from stepcore.fn.walk.finding import BodyKind
-from stepcore.fn.walk.values import ValueWalk
+from stepcore.fn.walk.values import ValueWalk, is_text
 from stepcore.sizes.dim import is_name
 
 _VALUE_NAMES: Final = (
@@ -54,7 +54,11 @@ class CallWalk(ValueWalk):
         self.expression(node.value)
         if len(self.findings) != before:
             return
-        if node.attr not in _VALUE_NAMES:
+        if is_text(node.value):
+            self.report(
+                "STEP304", node, f".{node.attr} of a text is not part of the function language; write an f-string"
+            )
+        elif node.attr not in _VALUE_NAMES:
             reason = allow.why_not("torch.Tensor", node.attr)
             self.report("STEP304", node, reason or unknown_attribute(node.attr, _VALUE_NAMES))
         elif node.attr not in allow.CONTAINER_METHODS:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from stepcore.fn.bulk import MAX_BITS
 from stepcore.fn.members import no_tensor
 from stepcore.fn.ownership import GIVEN
-from stepcore.fn.placement import COMPLEX
+from stepcore.fn.placement import COMPLEX, PERCENT
 from stepcore.fn.walk.targets import TargetWalk
 
 
@@ -30,6 +30,8 @@ class ValueWalk(TargetWalk):
 
     def _operation(self, node: ast.BinOp) -> None:
         if not self._too_large(node):
+            if isinstance(node.op, ast.Mod) and is_text(node.left):
+                self.report("STEP302", node, PERCENT)
             self.expression(node.left)
             self.expression(node.right)
             if not isinstance(node.op, ast.Add | ast.Mult):  # which lists know, too
@@ -139,3 +141,8 @@ def _is_plain_format(spec: ast.expr) -> bool:
         return False
     text = "".join(str(part.value) for part in spec.values if isinstance(part, ast.Constant))
     return len(text) <= 4 and set(text) <= set("0123456789.,dfgex+ ")
+
+
+def is_text(node: ast.expr) -> bool:
+    """Return whether an expression is a text as it is written."""
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))

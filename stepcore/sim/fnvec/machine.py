@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from stepcore.fn import allow
+from stepcore.fn.placement import PERCENT
 from stepcore.fn.terms import breach
 from stepcore.sim.fnvec import guard
 from stepcore.sim.fnvec.errors import EvaluationLimits, EvaluationRefused
@@ -109,7 +110,7 @@ class Machine:
             if isinstance(count, int) and len(sequence) * count > limits.sequence:
                 raise EvaluationRefused(f"a sequence of more than {limits.sequence:,} items", "STEP405")
         elif name == "remainder" and isinstance(left, str):
-            raise EvaluationRefused("% formatting is not part of the function language; use an f-string", "STEP302")
+            raise EvaluationRefused(PERCENT, "STEP302")
         value = guard.plain(_BINARY[name](left, right))
         if type(value) is int and value.bit_length() > limits.bits:
             raise EvaluationRefused(f"an integer of more than {limits.bits} bits", "STEP406")
