@@ -6,7 +6,6 @@ the best so far is there. Every limit counts work; time is looked at only where 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -39,10 +38,6 @@ _EXACT: Final = 12  # programs of a round that are timed exactly: those with the
 _ROUNDS: Final = 16
 _PATIENCE: Final = 2  # rounds that bring nothing
 _SLACK: Final = 1.1  # an estimate may be wrong by so much
-_WIDTH: Final = 2  # programs that are rewritten further after each few candidates, where memory guides
-_NEAR: Final = 1.25  # times the fewest cycles: what takes more is rewritten further only when nothing else is left
-_ALIKE: Final = 2  # programs of one cost are rewritten further, where memory guides: most are one change elsewhere
-_STALE: Final = 100  # candidates without a better one, where memory guides
 _FRONT: Final = 8  # programs of the front that are rewritten further in a round
 _T = TypeVar("_T")
 _SLOWER: Final = 1.5  # so many times the cycles of the old program the front reaches, where that is the goal
@@ -78,7 +73,6 @@ class Search:
     seen: set[str] = field(default_factory=set, init=False)
     expanded: set[str] = field(default_factory=set, init=False)
     costs: set[Figures] = field(default_factory=set, init=False)  # of programs that were rewritten further
-    alike: Counter[Figures] = field(default_factory=Counter, init=False)
     spent: int = field(default=0, init=False)
     old: FasterText | None = field(default=None, init=False)
 
@@ -93,20 +87,16 @@ class Search:
             Unimprovable: the program cannot be timed, or stops whatever its FIFOs hold.
         """
         beam = [self._begin()]
-        is_guided = bool(self.order.prior) and self.target.goal is Goal.CYCLES
         try:
-            if is_guided:
-                self._search(self._search_guided(beam), patience=1)
-            else:
-                self._search(beam)
+            self._search(beam)
         except JobCancelled:  # its user did not wait for the workers
             if not self.limits.is_over():
                 raise
         finally:
             self.trials.cancel()
 
-    def _search(self, beam: list[FasterText], patience: int = _PATIENCE) -> None:
-        most, rounds = patience, _ROUNDS
+    def _search(self, beam: list[FasterText]) -> None:
+        patience, rounds = _PATIENCE, _ROUNDS
         found: list[FasterText] = []
         while beam and patience and rounds and not self._is_over():
             self._look_at(beam)
@@ -117,43 +107,8 @@ class Search:
                 timed = self._round(children)
                 is_better = self._keep(timed)
                 found += timed
-            patience, rounds = most if is_better else patience - 1, rounds - (not self.order.waiting)
+            patience, rounds = _PATIENCE if is_better else patience - 1, rounds - (not self.order.waiting)
             beam, found = self._chosen(found), []
-
-    def _search_guided(self, beam: list[FasterText]) -> list[FasterText]:
-        """Search best first, where memory says what to try: a few candidates at a time, of all programs so far.
-
-        Programs that are nearly as good as the best are rewritten further, too: what is best at first often ends in
-        a dead end, from which nothing leads to the best. Returns the programs with which a search of all that is left
-        begins, for what memory knows may be of no use here.
-        """
-        untouched: list[FasterText] = []
-        last = self.spent
-        while (beam or self.order.waiting) and self.spent - last < _STALE and not self._is_over():
-            self._look_at(beam)
-            for parent in (each for each in beam if self._known(each) is not None):
-                self.order.add(list(self._children(parent)))
-            timed = self._round(self.order.take())
-            if self._keep(timed):
-                last = self.spent
-            beam, untouched = self._nearest([*untouched, *timed])
-        return self._chosen([*beam, *untouched])
-
-    def _nearest(self, untouched: Sequence[FasterText]) -> tuple[list[FasterText], list[FasterText]]:
-        """Return the programs that are rewritten further, and those that may be later."""
-        most = _NEAR * min(each.figures.cycles for each in self.archive.front)
-        chosen: list[FasterText] = []
-        later: list[FasterText] = []
-        for each in sorted(untouched, key=lambda each: (each.figures.cycles, each.figures.on_chip)):
-            is_last = not chosen and not self.order.waiting
-            if self.alike[each.figures] >= _ALIKE:
-                continue
-            if len(chosen) < _WIDTH and (is_last or each.figures.cycles <= most):
-                self.alike[each.figures] += 1
-                chosen.append(each)
-            else:
-                later.append(each)
-        return chosen, later
 
     def _keep(self, found: Sequence[FasterText]) -> bool:
         """Put candidates on the front; return whether that brought what is looked for."""
