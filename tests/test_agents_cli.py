@@ -158,7 +158,19 @@ def test_two_tasks_of_one_name_would_overwrite_each_other(home: Path, capsys: Ca
 
 
 def test_an_interruption_keeps_what_was_earned(home: Path, impossible: Path) -> None:
-    words = ["synth", str(EASY), str(impossible), "--output", "out", "--format", "json", "--samples", "10000000"]
+    words = [
+        "synth",
+        str(EASY),
+        str(impossible),
+        "--output",
+        "out",
+        "--format",
+        "json",
+        "--samples",
+        "10000000",
+        "--budget-seconds",
+        "100000",
+    ]
     process = subprocess.Popen(
         [sys.executable, "-m", "stepcore.cli", *words], cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

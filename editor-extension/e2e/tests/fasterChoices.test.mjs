@@ -15,7 +15,7 @@ const SECOND = PROGRAM.replace("def expert", "def second");
 const BROKEN = PROGRAM.replace("def expert", "def broken").replace("E3))", "E9))");
 /** Its lines end as those of Windows do. */
 const TEXT = [EXPERT, SECOND, BROKEN].join("\n\n").replaceAll("\n", "\r\n");
-const SETTINGS = { "stepsmith.simulation.run": "off", "stepsmith.timing.hw": "validation", "stepsmith.faster.seconds": 20 };
+const SETTINGS = { "stepsmith.simulation.run": "off", "stepsmith.timing.hw": "validation", "stepsmith.faster.seconds": 600 };
 const THEMES = [
   ["Default High Contrast", ".hc-black"],
   ["Default High Contrast Light", ".hc-light"],
