@@ -39,11 +39,16 @@ def _make_long(path: Path) -> None:
     os.truncate(path, 1 << 33)
 
 
+def _make_long_text(path: Path) -> None:
+    path.write_text("#" + "ä" * 600_000, encoding="utf-8")  # the bound is within a character
+
+
 MADE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a folder": (Path.mkdir, "is a folder, and settings are read from files"),
     "a pipe": (os.mkfifo, "is no regular file"),
     "a link to nothing": (lambda path: path.symlink_to("nowhere"), "cannot be read"),
     "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "is no regular file"),
+    "a long text": (_make_long_text, "is larger than 1 MB"),
     "a file without an end": (_make_long, "is larger than 1 MB"),
 }
 

@@ -16,10 +16,10 @@ _MANY: Final = 1 << 30
 
 
 class PythonSignature(Record):
-    """A function takes ``least`` to ``most`` arguments; ``named`` may be given by name, ``only`` by name alone.
+    """A function takes ``least`` to ``most`` arguments, those of ``only`` by name alone, with ``any_name`` any name.
 
-    Names that take a place among the positional ones stand in their order in ``places``, with None for those that
-    have no name.
+    ``places`` are the names of positional arguments in their order, by which they may be given, too; None stands for
+    those that have no name.
     """
 
     least: int

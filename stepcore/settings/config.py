@@ -225,11 +225,11 @@ def _text_of(path: Path) -> str:
             raise ConfigError(path, f"is {kind}, and settings are read from files; remove it or give it another name")
         with path.open("rb") as file:  # the system's own files do not tell how long they are
             data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:  # its end may be half a character
+            raise ConfigError(path, f"is larger than {_MAX_BYTES // 1_000_000} MB, and is not read")
         text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(path, f"cannot be read: {error}") from error
-    if len(data) > _MAX_BYTES:
-        raise ConfigError(path, f"is larger than {_MAX_BYTES // 1_000_000} MB, and is not read")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -252,12 +252,8 @@ class Search:
         """Return whether candidates cost what they are said to; those whose figures the record had from the disk are
         timed again.
         """
-        return all(self._is_as_measured(each) for each in candidates if self.record.is_read_back(each.key))
-
-    def _is_as_measured(self, candidate: FasterText) -> bool:
-        subject = self._here.timed(candidate.text)
-        figures = None if subject is None or subject.timed is None else figures_of(subject.timed, self.target)
-        return figures == candidate.figures
+        read_back = (each for each in candidates if self.record.is_read_back(each.key))
+        return all(self._here.measured(each.text) == each.figures for each in read_back)
 
     def _timed(self, child: RewriteChild, figures: Figures | None) -> FasterText | None:
         """Return a child that was timed; None where it stops, or takes more than there is."""

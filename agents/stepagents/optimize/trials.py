@@ -120,8 +120,7 @@ class Trier:
     def figures(self, trials: Sequence[Trial]) -> Iterator[Figures | None]:
         """See :class:`CandidateTrials`."""
         for trial in trials:
-            subject = None if self._applied(trial) is None else self.timed(trial.text)
-            yield None if subject is None or subject.timed is None else figures_of(subject.timed, self._target)
+            yield None if self._applied(trial) is None else self.measured(trial.text)
 
     def cancel(self) -> None:
         """Nothing: a question is worked on when its answer is taken."""
@@ -134,6 +133,11 @@ class Trier:
             return None if subject is None else timed_subject(subject, self._target)
 
         return _kept(self._timed, text, time)
+
+    def measured(self, text: str) -> Figures | None:
+        """Return what the program costs as a text has it; None where it has errors, stops, or cannot be timed."""
+        subject = self.timed(text)
+        return None if subject is None or subject.timed is None else figures_of(subject.timed, self._target)
 
     def _subject(self, text: str) -> RewriteSubject | None:
         return _kept(self._subjects, text, lambda: subject_of(text, self._path, self._program, self._affine))
