@@ -20,7 +20,7 @@ from stepcore.findings.verdict import UntestedCondition, Verdict
 from stepcore.frontend.yaml.tasks import read_task
 from stepcore.ide.analysis import analyze
 from stepcore.ide.results import run_diagnostics
-from stepcore.sim import coverage, strength
+from stepcore.sim import coverage, runs
 from stepcore.sim.deciding import may_decide
 from stepcore.sim.flow import FlowMode, Working
 from stepcore.sim.worker.verify import row
@@ -337,7 +337,7 @@ def test_most_functions_need_no_second_run() -> None:
 @pytest.mark.parametrize("most", [0, 1 << 19])
 def test_where_the_search_for_numbers_ends_is_counted_and_told(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ended after a second of the processor, without a word: a verdict depended on the machine."""
-    monkeypatch.setattr(coverage, "_BUDGET", most)
+    monkeypatch.setattr(coverage, "runs_within", lambda work: most // work)
     monkeypatch.setattr(time, "process_time", lambda: pytest.fail("a verdict looks at the processor's time"))
     found = [verdict(f"{X} * 1", NEVER.format(x="input[0]")) for _ in range(2)]
     first, second = ([each.note for each in each.untested.conditions] for each in found if each.untested is not None)
@@ -371,7 +371,7 @@ def test_work_is_counted_alike_and_with_the_multiplications_of_products() -> Non
 
 
 def test_where_the_search_for_a_dependence_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strength, "_BUDGET", 0)
+    monkeypatch.setattr(runs, "_BUDGET", 0)
     found = verdict(f"{X} * 1", "input[0] * 1")
     assert found.accepted
     assert found.untested is not None

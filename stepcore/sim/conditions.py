@@ -8,14 +8,11 @@ something infinite or an enquiry about NaN: data hold none.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntFlag
 from math import isfinite
-from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import torch
@@ -23,16 +20,13 @@ from torch import Tensor
 
 from stepcore.findings.verdict import UntestedCondition
 from stepcore.fn.source import node_span, node_text
-from stepcore.records import Record
 from stepcore.sim.flow import FlowMode
-from stepcore.text.span import Embedded, Span
+from stepcore.sim.written import LARGEST, LONGEST, ConditionPlace, python_numbers, python_place, written_numbers
+from stepcore.text.span import Embedded
 
 if TYPE_CHECKING:
     from stepcore.sim.fnvec.tape import TapeStep
 
-_TORCH: Final = str(Path(torch.__file__).parent)
-_OURS: Final = str(Path(__file__).parents[1])
-_LONGEST: Final = 60  # characters of a condition that a note shows
 _MOST_VALUES: Final = 16  # of a constant tensor, and of the numbers that a computation adds and multiplies
 
 
@@ -75,7 +69,8 @@ _JOINS: Final = frozenset({"cat", "stack"})  # numbers beside constants: an orde
 _CONTINUOUS: Final = _JOINS | _BOUNDS.keys() - {"threshold", "hardshrink", "sign", "heaviside", "bucketize.Tensor"}
 _OF_DIFFERENCE: Final = frozenset({"huber_loss", "smooth_l1_loss"})  # compare how far apart two arguments are
 # Stronger data are drawn for them, but what is never negative needs no note, and what joins numbers decides nothing.
-_UNSAID: Final = frozenset({"abs", "cat", "stack"})
+_UNSAID: Final = frozenset({"abs", "cat", "stack", "number"})
+_NUMBERS: Final = frozenset({"item", "_local_scalar_dense"})  # a number of Python, whose comparisons nobody sees
 _MASKS: Final = {"where": 0, "masked_fill": 1, "masked_select": 1, "is_nonzero": 0, "item": 0, "_local_scalar_dense": 0}
 _STEPS: Final = frozenset({"floor", "ceil", "round", "trunc", "frac", "remainder", "fmod", "floor_divide"})
 _OF_NAN: Final = frozenset({"isnan", "isinf", "isfinite", "isneginf", "isposinf"})
@@ -89,18 +84,8 @@ _HARMLESS: Final = frozenset(
     | {"_view_transposed", "shape", "softplus"}
 )
 _BETWEEN: Final = frozenset({"maximum", "minimum", "max", "min", "fmax", "fmin"})
-LARGEST: Final = 1e30  # of numbers that are drawn
 Key: TypeAlias = tuple[Any, str, int]
 Step: TypeAlias = Callable[[list[Any]], None]
-
-
-class ConditionPlace(Record):
-    """Where a condition stands: ``span`` in the text of the declarations, or line and column of a Python file."""
-
-    text: str
-    span: Span | None = None
-    line: int = 0
-    column: int = 0
 
 
 @dataclass(slots=True)
@@ -237,6 +222,8 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
             self._compare(name, args[0], args[1] if len(args) > 1 else kwargs.get("other"))
         elif known in _BOUNDS:
             self._meet(name, _BOUNDS[known], func, args, kwargs)
+        elif name in _NUMBERS and args[0].dtype != torch.bool:
+            self.leave(args[0])
         elif name in _MASKS:
             self._mask(args[_MASKS[name]] if len(args) > _MASKS[name] else None)
         elif name in ("index", "index_put") and len(args) > 1:
@@ -308,6 +295,17 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
             return
         ways = (Way.ABOVE if bool(mask.any()) else NOWHERE) | (NOWHERE if bool(mask.all()) else Way.BELOW)
         self._add("mask", 0, ways, None, ())
+
+    def leave(self, value: Tensor) -> None:
+        """Note that a number leaves torch: it may be compared with any constant of the text, and no data show all."""
+        if self._reached(value):
+            self._add("number", 0, NOWHERE, None, self._constants()[:_MOST_VALUES])
+
+    def _constants(self) -> Sequence[float]:
+        """Return the numbers in the text that is carried out."""
+        if self.at is not None:
+            return written_numbers(self.at[0].text)
+        return python_numbers() if self._python else ()
 
     def _step(self, name: str, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         value = args[0]
@@ -381,8 +379,8 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
     def _place(self) -> ConditionPlace | None:
         if self.at is not None:
             source, node = self.at
-            return None if node is None else ConditionPlace(node_text(source, node, _LONGEST), node_span(source, node))
-        return _python_place() if self._python else None
+            return None if node is None else ConditionPlace(node_text(source, node, LONGEST), node_span(source, node))
+        return python_place() if self._python else None
 
 
 def _first(numbers: Tensor, count: int) -> Iterator[float]:
@@ -412,29 +410,3 @@ def _argument(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], name:
         if argument.name == name:
             return args[place] if place < len(args) else kwargs.get(name, argument.default_value)
     return None
-
-
-def _python_place() -> ConditionPlace | None:
-    """Return the expression of the user's Python that is running, None where it is none of the user's."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != "__torch_dispatch__":
-        frame = frame.f_back
-    frame = None if frame is None else frame.f_back
-    while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
-        frame = frame.f_back
-    if frame is None or frame.f_code.co_filename.startswith(_OURS):
-        return None
-    positions = list(frame.f_code.co_positions())
-    line, end, column, end_column = positions[frame.f_lasti // 2]
-    text = _written(frame.f_code.co_filename, line, end, column, end_column)
-    return ConditionPlace(text or f"in line {frame.f_lineno}", None, line or frame.f_lineno, (column or 0) + 1)
-
-
-def _written(file: str, line: int | None, end: int | None, column: int | None, end_column: int | None) -> str:
-    """Return what stands at a place of a file; empty where nobody can tell."""
-    import linecache
-
-    if line is None or end != line or column is None or end_column is None:
-        return ""
-    text = linecache.getline(file, line).encode()[column:end_column].decode(errors="replace")
-    return " ".join(text.split())[:_LONGEST]

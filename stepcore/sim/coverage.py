@@ -22,18 +22,19 @@ from torch import Tensor
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Comparison, UntestedCondition
 from stepcore.records import Record
-from stepcore.sim.conditions import LARGEST, NOWHERE, ConditionSeen, Key, Noting, Way
+from stepcore.sim.conditions import NOWHERE, ConditionSeen, Key, Noting, Way
 from stepcore.sim.draw import seeded, whole_limits
 from stepcore.sim.flow import Working
+from stepcore.sim.runs import runs_within
 from stepcore.sim.strength import Recipe, as_finite, not_on, redraw, redrawable
 from stepcore.sim.world import World
+from stepcore.sim.written import LARGEST
 from stepcore.text.wording import counted
 from stepcore.types import components
 
 Run: TypeAlias = Callable[[World], Comparison]
 Note: TypeAlias = Callable[[World], Noting]
 
-_BUDGET: Final = 1 << 28  # of work (:mod:`stepcore.sim.flow`) for the conditions of one program, on further data
 _MOST_CONSTANTS: Final = 12
 _LARGE: Final = 1e5  # constants from here on take the place of one number only: sums would be nothing but them
 _DEPTH: Final = 2  # operations that are undone
@@ -103,6 +104,11 @@ class _Conditions:
     def few(self) -> bool:
         """Whether a step gave two numbers at most: its argument may have been multiplied by something small."""
         return any(Way.MANY in each.sought for each in self.seen.values())
+
+    @property
+    def hidden(self) -> frozenset[float]:
+        """The constants beside numbers that leave torch: which way conditions on these go is not seen."""
+        return frozenset().union(*(each.bounds for each in self.seen.values() if each.kind == "number"))
 
     @property
     def notes(self) -> tuple[UntestedCondition, ...]:
@@ -191,26 +197,31 @@ class _Judging:
         conditions.add(0, reference.seen)
         conditions.add(1, own.seen)
         distinct = own.orders or reference.orders
-        numbers = sorted(own.numbers | reference.numbers)[:_MOST_CONSTANTS]
+        numbers = sorted(own.numbers | reference.numbers | conditions.hidden)[:_MOST_CONSTANTS]
         if conditions.sought and conditions.bounds:
-            wrong = self._quickly(_around(conditions.bounds, numbers if conditions.few else ()), distinct)
+            wrong = self._quickly(
+                _around(conditions.bounds, numbers if conditions.few or conditions.hidden else ()), distinct
+            )
             if wrong is not None:
                 return Covered(wrong)
-        most = self._most() if conditions.notes else 0
+        most = self._most() if self._is_open() else 0
         for tried, data in enumerate(self._stronger(numbers, distinct)):
             if tried >= most:
-                return Covered(None, (*conditions.notes, _ended(conditions.notes[0], tried)))
+                return Covered(None, (*conditions.notes, *(_ended(each, tried) for each in conditions.notes[:1])))
             wrong = self._on(data) if data.usable else None
             if wrong is not None:
                 return Covered(wrong)
         return Covered(None, conditions.notes)
+
+    def _is_open(self) -> bool:
+        return bool(self.conditions.hidden or self.conditions.notes)
 
     def _most(self) -> int:
         """Return how many data may be tried. Counting takes a run of its own, which few programs need."""
         working = Working()
         with working:
             self.note(self.drawn)
-        return _BUDGET // max(self.of.work + 2 * working.work, 1)  # a program runs again to note its conditions
+        return runs_within(self.of.work + 2 * working.work)  # a program runs again to note its conditions
 
     def _quickly(self, pool: Sequence[float], distinct: bool) -> Wrong | None:
         """Try inputs at constants in the precision of the run, with the parameters as they are.
@@ -222,7 +233,7 @@ class _Judging:
         if not data.usable:
             return None
         if self.run(data.world).ok:
-            if self.conditions.notes:
+            if self._is_open():
                 self._learn(data)
             return None
         placed = {
@@ -241,7 +252,8 @@ class _Judging:
         if found.ok:
             self._learn(data)
             return None
-        if self.conditions.adds(0, data.seen) or self.conditions.adds(1, self.note(data.world).seen):
+        conditions = self.conditions
+        if conditions.hidden or conditions.adds(0, data.seen) or conditions.adds(1, self.note(data.world).seen):
             return Wrong(not_on(data.text), found)
         return None
 
@@ -255,12 +267,12 @@ class _Judging:
         bounds = conditions.bounds
         pool = _around(bounds, numbers)
         for turn in range(_TURNS):
-            if pool and conditions.notes:
+            if pool and self._is_open():
                 yield self._at(pool, turn, distinct)
         for recipe in (*_SPREADS, *_towards(bounds)):
-            if conditions.notes:
+            if self._is_open():
                 yield self._spread(recipe)
-        if conditions.notes and not distinct:
+        if self._is_open() and not distinct:
             yield self._at((0.0,), 0, distinct, share=1)
 
     def _spread(self, recipe: Recipe) -> _Data:

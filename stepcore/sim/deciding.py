@@ -1,4 +1,7 @@
-"""Whether the text of an element function may hold a condition: most hold none, and need no second run."""
+"""Whether texts of element functions and references may hold conditions, or hide what they compute from tests.
+
+Most do neither, and need no further runs.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from typing import Final
 
 from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.fn.source import statements
+from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.typed import TypedGraph
+from stepcore.sim.written import numbers_in
 from stepcore.text.span import Embedded
 
 _WORDS: Final = re.compile(
@@ -23,6 +28,10 @@ _CALLED: Final = re.compile(r"\bnn\b|\bdef\b|\blambda\b")  # what is global matt
 _BETWEEN: Final = re.compile(r"\bf?(?:max|min)(?:imum)?\b")
 _JOINS: Final = re.compile(r"stack|cat\b|concat")
 _ORDERS: Final = re.compile(r"max|min|sort|topk|kthvalue|median|quantile|mode")
+# Constants that torch adds by itself, small beside 1 or large.
+_WITH_EPSILON: Final = re.compile(r"norm|softplus|gelu|similarity|dist|loss|\beps\b", re.IGNORECASE)
+_PLAIN_NUMBERS: Final = frozenset({0.0, 0.5, 1.0, 2.0, 3.0})
+_FEW_NUMBERS: Final = 8  # of which no other can be made that is far from 1
 _MADE: Final = frozenset({"tensor", "full", "zeros", "ones", "arange", "linspace", "as_tensor", "scalar_tensor"})
 _SELECTS: Final = frozenset({"maximum", "minimum", "max", "min", "fmax", "fmin"})
 
@@ -30,11 +39,34 @@ _SELECTS: Final = frozenset({"maximum", "minimum", "max", "min", "fmax", "fmin"}
 def may_decide(graph: TypedGraph, prelude: CodeBlock | None) -> bool:
     """Whether an element function of ``graph`` may hold a condition, by its text and that of what is global."""
     names = "" if prelude is None or _CALLED.search(prelude.source.text) is None else prelude.source.text
+    return any(_in_text(body, names) for body in _bodies(graph))
+
+
+def may_hide(graph: TypedGraph, spec: ProgramSpec) -> bool:
+    """Whether functions of ``graph``, or the references of a task, may differ by less than a verdict tells on numbers
+    near 1: only where a constant is far from 1, written or torch's own.
+
+    Args:
+        graph: the program.
+        spec: its task; one without references in texts has a function of Python, of which nothing is known.
+    """
+    references = [block for port in spec.outputs or () for block in port.transforms]
+    prelude = () if spec.scope.prelude is None else (spec.scope.prelude,)
+    return not references or any(_hides(block.source.text) for block in (*_bodies(graph), *references, *prelude))
+
+
+def _bodies(graph: TypedGraph) -> Iterator[CodeBlock]:
     for node in graph.nodes:
         for value in vars(node.op).values():
-            if isinstance(value, FnDecl) and _in_text(value.body, names):
-                return True
-    return False
+            if isinstance(value, FnDecl):
+                yield value.body
+
+
+@lru_cache(maxsize=1024)
+def _hides(text: str) -> bool:
+    numbers = [each for each in numbers_in(text) if type(each) in (int, float)]
+    far = any(each not in _PLAIN_NUMBERS for each in numbers)
+    return far or len(numbers) > _FEW_NUMBERS or _WITH_EPSILON.search(text) is not None
 
 
 def _in_text(body: CodeBlock, prelude: str) -> bool:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from stepcore.sim.fnvec.dispatch import UncompiledMode, tensors_in
+from stepcore.sim.runs import OF_OPERATION
 
 # These take nothing but sizes and types from their tensor arguments, or from all but the first.
 _FROM_SHAPE: Final = frozenset(
@@ -26,7 +27,6 @@ _TO_PYTHON: Final = frozenset({"_local_scalar_dense", "is_nonzero", "equal", "it
 _NEW: Final = frozenset({"lift_fresh", "lift_fresh_copy", "lift"})  # a tensor made of numbers of Python
 _NOTHING: Final[frozenset[str]] = frozenset()
 _INPUT: Final = frozenset({""})
-_OF_OPERATION: Final = 1 << 13  # numbers that are computed in the time that an operation of few takes
 _OF_NUMBER: Final = 64  # multiplications of a product that are computed in the time that any other number takes
 _PRODUCTS: Final = frozenset(
     {"matmul", "mm", "bmm", "addmm", "baddbmm", "linear", "einsum", "tensordot", "scaled_dot_product_attention"}
@@ -130,7 +130,7 @@ def _work(name: str, args: Any, results: Iterable[Tensor]) -> int:
     if name in _PRODUCTS:
         sizes = sorted(tensor.numel() for tensor in tensors_in(args))
         numbers += isqrt(prod(sizes[-2:]) * numbers) // _OF_NUMBER
-    return _OF_OPERATION + numbers
+    return OF_OPERATION + numbers
 
 
 def _memory(tensor: Tensor) -> int:

@@ -30,14 +30,14 @@ from stepcore.ops.base import RuleError
 from stepcore.records import Record
 from stepcore.sim.compare import compare
 from stepcore.sim.conditions import Noting
-from stepcore.sim.deciding import may_decide
+from stepcore.sim.deciding import may_decide, may_hide
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
 from stepcore.sim.layout import put_together
 from stepcore.sim.ragged import StreamData
 from stepcore.sim.runtime import RuntimeImpl
 from stepcore.sim.strength import EXAMINED, Strength, all_finite, examine_world, not_on
-from stepcore.sim.unsaid import Examined, Said
+from stepcore.sim.unsaid import Examined, Runs, Said
 from stepcore.sim.world import Reference, World
 from stepcore.sizes.dim import DimError
 
@@ -215,11 +215,14 @@ class Session:
         if not world.has_reference:
             raise SimError("STEP411", _NO_REFERENCE)
         references = world.references()
+        return compare(self._results(graph, world), references)
+
+    def _results(self, graph: TypedGraph, world: World) -> list[list[Tensor]]:
         self.bounds.check(graph, _scale(world))
         outputs = self._run(graph, world, keep=False).outputs
         if self.spec.outputs is None:
-            outputs = [[tensor for output in outputs for tensor in output]]
-        return compare(outputs, references)
+            return [[tensor for output in outputs for tensor in output]]
+        return outputs
 
     def strength(self) -> Strength:
         """Return what a verdict on these data says; examined once, when the first program is right.
@@ -301,12 +304,16 @@ class Session:
             if len(self._said_of) >= _MOST_SAID:
                 self._said_of.clear()
             decides = may_decide(graph, self.spec.scope.prelude)
-            concerns = examined.concerns(decides)
-            said = self._judge_further(graph, examined, open_, decides=decides) if concerns else Said(None, open_)
+            hides = may_hide(graph, self.spec)
+            concerns = hides or examined.concerns(decides)
+            ways = (decides, hides)
+            said = self._judge_further(graph, examined, open_, ways) if concerns else Said(None, open_)
             self._said_of[key] = said
         return said
 
-    def _judge_further(self, graph: TypedGraph, examined: Examined, open_: Untested | None, *, decides: bool) -> Said:
+    def _judge_further(
+        self, graph: TypedGraph, examined: Examined, open_: Untested | None, ways: tuple[bool, bool]
+    ) -> Said:
         def run(world: World) -> Comparison:
             try:
                 return self._compare(graph, world)
@@ -321,7 +328,8 @@ class Session:
                 self.evaluated(graph, world)
             return noting
 
-        return examined.say(self.world, run, note, open_, decides=decides)
+        runs = Runs(run, note, lambda world: self._results(graph, world))
+        return examined.say(self.world, runs, open_, decides=ways[0], hides=ways[1])
 
     def _mismatch(self, graph: TypedGraph, known: Static, first: Comparison, start: float) -> Verdict:
         """Let fp64 decide: long sums and ties reorder roundings."""

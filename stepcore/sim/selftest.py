@@ -25,7 +25,7 @@ from stepcore.sim.compare import compare
 from stepcore.sim.conditions import Noting
 from stepcore.sim.inferring import FLOATING
 from stepcore.sim.strength import EXAMINED, not_on
-from stepcore.sim.unsaid import Examined
+from stepcore.sim.unsaid import Examined, Runs
 from stepcore.sim.world import World
 from stepcore.sizes.dim import DEFAULT_SIZES
 from stepcore.surface.consuming import FINDINGS
@@ -210,7 +210,8 @@ def _strengthened(
 
     drawn = World(spec, spec.bindings(), seed, program.reference, torch.float32)
     try:
-        said = examined.say(drawn, run, note, strength.untested, decides=True)
+        runs = Runs(run, note, lambda other: _results(program, spec, other))
+        said = examined.say(drawn, runs, strength.untested, decides=True, hides=True)
     except SimError as error:
         return error.judged(), None, None
     if said.wrong is not None:

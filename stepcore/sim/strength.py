@@ -29,6 +29,7 @@ from stepcore.sim.compare import close
 from stepcore.sim.draw import draw, seeded, selects
 from stepcore.sim.flow import FlowMode, reaching
 from stepcore.sim.nested import values_of
+from stepcore.sim.runs import runs_within
 from stepcore.sim.world import World
 from stepcore.text.wording import counted
 from stepcore.types import Single, components
@@ -39,7 +40,6 @@ EXAMINED: Final = 4 << 20  # bytes of inputs, parameters and outputs up to which
 _SEEDS: Final = (6007, 6011, 6029)  # of what is redrawn
 _FIXED: Final = frozenset({"torch.ones", "torch.zeros"})
 _SELDOM: Final = 0.01  # a chance that data show nothing of an input which is too large
-_BUDGET: Final = 1 << 28  # of work (:mod:`stepcore.sim.flow`) for one examination
 _MOST_RUNS: Final = 256
 
 
@@ -58,7 +58,8 @@ class Recipe(Record):
         """What messages call such data."""
         if self.spread == 1.0:
             return f"seed {self.seed}"
-        return f"numbers {self.spread:g} times larger" + (", of any sign" if self.signed else "")
+        times = f"{self.spread:g} times larger" if self.spread > 1.0 else f"{1 / self.spread:g} times smaller"
+        return f"numbers {times}" + (", of any sign" if self.signed else "")
 
 
 _AS_DRAWN: Final = Recipe(0)
@@ -213,7 +214,7 @@ class _Examination:
         return [tensor for _name, tensor in found]
 
     def _is_late(self) -> bool:
-        return self.runs >= min(_MOST_RUNS, _BUDGET // max(self.work, 1))
+        return self.runs >= min(_MOST_RUNS, runs_within(self.work))
 
     def _ended(self, still: _Open, labelled: Sequence[str]) -> Untested:
         inputs = [name for name in self.named if name in still.inputs]

@@ -15,10 +15,22 @@ from stepcore.findings.verdict import Comparison, Untested
 from stepcore.records import Record
 from stepcore.sim.conditions import Noting
 from stepcore.sim.coverage import Coverage, Note, Run, Wrong
-from stepcore.sim.strength import Recipe, Strength, examine_world, is_fixed, redraw
+from stepcore.sim.strength import Recipe, Strength, examine_world, is_fixed, not_on, redraw
+from stepcore.sim.stretched import Results, Stretched
 from stepcore.sim.world import World
 
 _MOVED = Recipe(6197)
+
+
+class Runs(Record):
+    """The ways to run a program: ``compare`` it with its reference, ``note`` its conditions, return its ``results``.
+
+    All raise :class:`SimError` where it fails.
+    """
+
+    compare: Run
+    note: Note
+    results: Results
 
 
 class Said(Record):
@@ -35,6 +47,7 @@ class Examined:
     world: World
     strength: Strength
     coverage: Coverage
+    stretched: Stretched
     _moved: dict[tuple[str, ...], World | None] = field(default_factory=dict)
 
     @staticmethod
@@ -43,7 +56,8 @@ class Examined:
         noting = Noting(world.drawn, world.limits, python=world.python)
         with world.noted(noting):
             strength = examine_world(world, noting)
-        return Examined(world, strength, Coverage(world, noting, strength.work))
+        stretched = Stretched(world, strength.work, noting.orders)
+        return Examined(world, strength, Coverage(world, noting, strength.work), stretched)
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -55,10 +69,11 @@ class Examined:
         """Whether there is anything to look at for a program that holds conditions or not (``decides``)."""
         return decides or self.coverage.decides or bool(self.fixed)
 
-    def say(self, drawn: World, run: Run, note: Note, known: Untested | None, *, decides: bool) -> Said:
-        """Say what the verdict on a program is worth, see :meth:`Coverage.judge` for the arguments.
+    def say(self, drawn: World, program: Runs, known: Untested | None, *, decides: bool, hides: bool) -> Said:
+        """Say what the verdict on a program is worth, see :meth:`Coverage.judge`.
 
-        ``known`` is what the examination of the task leaves open.
+        ``known`` is what the examination of the task leaves open, ``decides`` whether the program may hold conditions,
+        and ``hides`` whether it or the reference has constants far from 1.
 
         Raises:
             SimError: it fails on data on which the reference does not.
@@ -66,11 +81,15 @@ class Examined:
         untested = known or Untested()
         conditions = untested.conditions
         if decides or self.coverage.decides:
-            covered = self.coverage.judge(drawn, run, note)
+            covered = self.coverage.judge(drawn, program.compare, program.note)
             if covered.wrong is not None:
                 return Said(covered.wrong)
             conditions = (*conditions, *covered.conditions)
-        fixed = self._needed(run)
+        if hides:
+            unlike = self.stretched.judge(drawn, program.results, lambda: program.note(drawn).orders)
+            if unlike is not None:
+                return Said(Wrong(not_on(unlike.recipe.text), unlike.found))
+        fixed = self._needed(program.compare)
         return Said(None, Untested(untested.inputs, untested.outputs, fixed, conditions).or_none())
 
     def _needed(self, run: Run) -> tuple[str, ...]:

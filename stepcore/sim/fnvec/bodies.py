@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import torch
 
@@ -18,10 +18,12 @@ from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.scopes import ScopeNames
 from stepcore.sim.fnvec.statements import FELL_THROUGH
 from stepcore.sim.fnvec.tape import TV, Registers, TapeStep, Tensor
+from stepcore.sim.runs import OF_OPERATION
 from stepcore.sizes.dim import DimError
 from stepcore.text.wording import counted, what_is
 from stepcore.types import Element, components, dtype_of, element_shape
 
+_OF_BODY: Final = 8  # operations of a body that is interpreted, as a rule
 Run: TypeAlias = Callable[[list[Any]], None]  # a recorded step, on registers
 
 
@@ -52,6 +54,7 @@ class Body:
     def plain(self, arguments: Sequence[Tensor]) -> list[Tensor]:
         """Apply the function to one element by interpreting its body with plain torch."""
         noting = self.env.notes.now
+        self.env.notes.work += _OF_BODY * OF_OPERATION
         machine = Machine(self.env.limits, noting=noting)
         machine.protected = self.env.protected() | {pointer(t) for t in arguments}
         interpreter = self._interpreter(machine)

@@ -26,6 +26,7 @@ from stepcore.sim.fnvec.rules import (  # noqa: F401 - each puts its rules into 
 )  # fmt: skip
 from stepcore.sim.fnvec.stages import Stages, staged
 from stepcore.sim.fnvec.tape import Tensor
+from stepcore.sim.runs import OF_OPERATION
 
 
 class CompiledFn(RecordedBody):
@@ -71,6 +72,7 @@ class CompiledFn(RecordedBody):
             self._check_shapes(arguments, batch)
             self._guard(arguments, batch, plan.peak)
             plan.remember(shapes)
+        self.env.notes.work += len(plan.runs) * OF_OPERATION
         registers = plan.template.copy()
         registers[: len(arguments)] = arguments
         try:

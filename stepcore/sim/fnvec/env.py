@@ -35,12 +35,16 @@ DTYPES: dict[str, torch.dtype] = {
 
 
 class Notes:
-    """Who is told where in a text a run is (:class:`stepcore.sim.conditions.Noting`); mostly nobody."""
+    """Who is told where in a text a run is (:class:`stepcore.sim.conditions.Noting`); mostly nobody.
 
-    __slots__ = ("now",)
+    ``work`` grows by what calls of functions count, as in :mod:`stepcore.sim.flow`, roughly.
+    """
+
+    __slots__ = ("now", "work")
 
     def __init__(self) -> None:
         self.now: Noting | None = None
+        self.work = 0
 
 
 class FnEnv:

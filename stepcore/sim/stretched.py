@@ -1,0 +1,172 @@
+"""Numbers much larger and much smaller than those drawn: functions that agree near 1 only differ there.
+
+``1000 * tanh(x / 1000)`` is ``x`` to the tolerance of a verdict on what is usually drawn, a norm without its epsilon
+is one with it, and no condition tells them apart. So a right program runs on numbers 8 and 1024 times larger and a
+million times smaller, too, with the parameters as they are: in the precision of the run, for which everything is
+compiled, and in fp64 where it differs there by more than roundings usually make. A result counts where it and its
+reference are finite, and where rounding does not explain how they differ: where either is far off in fp32, numbers
+decide nothing.
+
+What is stretched until it saturates holds equal numbers, and which of these is the largest is nobody's promise: where
+either side asks for the place of the largest only small numbers count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+import torch
+from torch import Tensor
+
+from stepcore.findings.codes import Outcome, about
+from stepcore.findings.errors import SimError
+from stepcore.findings.verdict import Comparison
+from stepcore.records import Record
+from stepcore.sim.compare import compare
+from stepcore.sim.nested import values_of
+from stepcore.sim.runs import runs_within
+from stepcore.sim.strength import Recipe, as_finite, redraw, redrawable
+from stepcore.sim.world import World
+
+Columns: TypeAlias = Sequence[Sequence[Any]]
+Results: TypeAlias = Callable[[World], Columns]
+
+_SMALL: Final = Recipe(6203, 2.0**-20)
+_STRETCHES: Final = (Recipe(6211, 8.0, True), Recipe(6217, 1024.0, True), _SMALL)  # powers of two, exact in fp32
+_ALIKE: Final = 256  # units of rounding by which a number, and
+_SUMMED: Final = 8  # of the largest one by which any may differ in the precision of the run
+_ROUNDING: Final = 2.0**16  # how much farther off a run in fp32 is where rounding explains a difference in fp64
+_GARBAGE: Final = 0.05  # a part of the largest number; a run in fp32 that is this far off says nothing
+
+
+class Unlike(Record):
+    """How a program differs from its reference on the data of ``recipe``."""
+
+    recipe: Recipe
+    found: Comparison
+
+
+@dataclass(slots=True)
+class Stretched:
+    """The stretched data of one task, each made once.
+
+    ``world`` is in fp64, ``work`` that of one run of the reference, and ``orders`` tells whether it asks for the place
+    of the largest.
+    """
+
+    world: World
+    work: int
+    orders: bool
+    _made: dict[tuple[Recipe, torch.dtype], World | None] = field(default_factory=dict)
+
+    def judge(self, drawn: World, results: Results, asks_order: Callable[[], bool]) -> Unlike | None:
+        """Return how a program that is right on ``drawn`` is wrong on numbers of other sizes; None where it is not.
+
+        ``results`` is what it gives, a list of components for each output; ``asks_order`` runs it once more to see
+        whether it asks for the place of the largest.
+
+        Raises:
+            SimError: it fails on data on which the reference does not.
+        """
+        most = runs_within(self.work)
+        for number, recipe in enumerate(_STRETCHES):
+            data = self._data(recipe, drawn) if number < most else None
+            if data is None:
+                continue
+            notes = drawn.env.notes
+            before = notes.work
+            outputs = results(data)
+            most = min(most, runs_within(self.work + notes.work - before))
+            if _are_alike(outputs, data.references()):
+                continue
+            found = self._differs(recipe, results, outputs, data)
+            if found is not None and (recipe is _SMALL or not asks_order()):
+                return Unlike(recipe, found)
+        return None
+
+    def _data(self, recipe: Recipe, base: World) -> World | None:
+        """Return the data of ``recipe`` for runs like those on ``base``; None where there are none that count."""
+        key = (recipe, base.dtype)
+        if key not in self._made:
+            self._made[key] = None if self.orders and recipe is not _SMALL else _stretched(recipe, base)
+        return self._made[key]
+
+    def _differs(self, recipe: Recipe, results: Results, rough: Columns, data: World) -> Comparison | None:
+        """Compare in fp64 where both sides are finite, and ``rough`` results on ``data`` explain no difference."""
+        precise = self._data(recipe, self.world)
+        if precise is None:
+            return None
+        references = precise.references()
+        try:
+            outputs = results(precise)
+        except SimError as problem:
+            if about(problem.code).outcome is Outcome.OUT_OF_MEMORY:
+                return None  # in fp64 everything is twice as large: no fault of the program
+            raise
+        first = compare(outputs, references)
+        if first.ok or first.mismatch is None:  # lists of another length are no matter of rounding
+            return None if first.ok else first
+        columns = zip(outputs, references, rough, data.references(), strict=True)
+        kept = [[_counting(*parts) for parts in zip(*column, strict=True)] for column in columns]
+        found, wanted = ([[pair[side] for pair in column] for column in kept] for side in (0, 1))
+        again = compare(found, wanted)
+        return None if again.ok else again
+
+
+def _stretched(recipe: Recipe, base: World) -> World | None:
+    """Return ``base`` on other inputs; None where none holds floating-point numbers that may be any, or the reference
+    gives no results that count.
+    """
+    ports, drawn = base.ports, base.drawn
+    names = [name for name in drawn if name not in base.parameters]
+    if not any(redrawable(ports[name]) and any(t.is_floating_point() for t in drawn[name]) for name in names):
+        return None
+    with torch.inference_mode():
+        other = base.beside(
+            {name: redraw(ports[name], drawn[name], base.bindings, recipe, alone=False) for name in names}
+        )
+    try:
+        pairs = zip(other.references(), base.references(), strict=True)
+        return other if all(as_finite(found, before) for found, before in pairs) else None
+    except SimError:
+        return None
+
+
+def _are_alike(outputs: Columns, references: Columns) -> bool:
+    """Whether results differ by no more than what roundings usually make; what is not finite says nothing."""
+    for column, wanted in zip(outputs, references, strict=True):
+        for found, other in zip(map(values_of, column), map(values_of, wanted), strict=True):
+            if found.shape != other.shape or found.dtype != other.dtype:
+                return False
+            if not found.numel():
+                continue
+            if not found.is_floating_point():
+                if not torch.equal(found, other):
+                    return False
+                continue
+            unit, size = torch.finfo(found.dtype).eps, other.abs()
+            apart = (found - other).abs_()
+            off = apart > size * (_ALIKE * unit) + size.max() * (_SUMMED * unit)  # False for NaN
+            if bool(off.any()) and bool((off & torch.isfinite(apart)).any()):
+                return False
+    return True
+
+
+def _counting(found: Any, wanted: Any, *rough: Any) -> tuple[Any, Any]:
+    """Return both sides of a component with zeros for what does not count."""
+    one, other, *single = (values_of(each) for each in (found, wanted, *rough))
+    if not one.is_floating_point() or any(each.shape != one.shape for each in (other, *single)):
+        return found, wanted
+    counts = torch.isfinite(one) & torch.isfinite(other)
+    if single[0].dtype != one.dtype:
+        off = torch.maximum((single[0] - one).abs(), (single[1] - other).abs())
+        most = torch.minimum((one - other).abs() * _ROUNDING, torch.maximum(one.abs(), other.abs()) * _GARBAGE)
+        counts &= off <= most  # not where one is infinite in fp32
+    return _where(counts, found, one), _where(counts, wanted, other)
+
+
+def _where(counts: Tensor, found: Any, values: Tensor) -> Any:
+    kept = torch.where(counts, values, torch.zeros_like(values))
+    return kept if isinstance(found, Tensor) else replace(found, values=kept)
