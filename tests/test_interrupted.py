@@ -25,8 +25,13 @@ from processes import PATIENCE, catches, eventually, worked
 from stepagents.executors import opening
 from stepagents.executors.executor import Executor
 from stepagents.experience.verifying import verified
+from stepagents.llm.answering import Answering
 from stepagents.llm.judging import TaskJudge
+from stepagents.optimize import proof
 from stepagents.optimize.candidates import OptimizeTarget
+from stepagents.optimize.clock import SearchClock
+from stepagents.optimize.model.asker import ModelAsker
+from stepagents.optimize.model.search import ModelSearch
 from stepagents.optimize.proof import Judges
 from stepagents.optimize.record import SearchRecord
 from stepagents.optimize.search import Search, SearchLimits
@@ -136,7 +141,7 @@ def test_what_is_there_is_taken_although_an_end_is_wanted() -> None:
 def test_judges_give_up_what_nobody_waits_for() -> None:
     pool = Stuck()
     first = judges(pool, after(2)).begin()
-    assert (first.accepted, first.stopped) == (False, True)
+    assert (first.accepted, first.ended, first.reason) == (False, "stopped", "interrupted")
     assert pool.jobs
     assert all(job.cancelled for job in pool.jobs)
 
@@ -145,9 +150,45 @@ def test_what_was_found_has_a_last_second_to_be_verified() -> None:
     pool = Stuck()
     stopped = judges(pool, lambda: True)
     found = list(stopped.prove([example().text] * 3))
-    assert [(each.accepted, each.stopped) for each in found] == [(False, True)] * 3
+    assert [(each.accepted, each.ended) for each in found] == [(False, "stopped")] * 3
     assert all(job.cancelled for job in pool.jobs)
-    assert stopped.begin().stopped
+    assert stopped.begin().ended == "stopped"
+
+
+def test_what_is_verified_when_its_time_is_over_has_a_little_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "_LATE_SECONDS", 0.2)
+    pool = Stuck()
+    late = judges(pool, lambda: False)
+    late.is_late = lambda: True
+    assert (late.begin().reason, [each.ended for each in late.prove([example().text])]) == (
+        "its time was over", ["time"]
+    )  # fmt: skip
+    assert all(job.cancelled for job in pool.jobs)
+
+
+def test_of_the_time_of_a_search_a_part_is_for_verification() -> None:
+    now = [0.0]
+    clock = SearchClock(100.0, lambda: 7.0, lambda: now[0])
+    for once, end in ((0.0, 107.0), (3.0, 95.0), (60.0, 82.0)):  # a quarter at most
+        clock.keep_for_verification(once)
+        now[0] = end - 1
+        assert not clock.is_search_over()
+        now[0] = end + 1
+        assert clock.is_search_over()
+        assert clock.is_late() is (end > 100)
+    assert not SearchClock(None, clock=lambda: 1e9).is_late()
+
+
+def test_a_model_search_keeps_what_it_has_when_its_workers_are_not_waited_for() -> None:
+    subject, pool = example(), Stuck()
+    target = OptimizeTarget(PRESETS["validation"], 1 << 20)
+    spread = SpreadTrials(cast("Pool", pool), subject, target, lambda: True)
+    asker = ModelAsker(cast("Answering", None), "")
+    search = ModelSearch(subject, target, SearchRecord(), SearchLimits(is_over=after(1)), spread=spread, asker=asker)
+    search.run()
+    assert search.best is search.old is not None
+    assert pool.jobs
+    assert all(job.cancelled for job in pool.jobs)
 
 
 def test_a_search_keeps_what_it_has_when_its_workers_are_not_waited_for(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ from warm import Lent
 EXAMPLES = Path(__file__).parents[1] / "examples"
 KEYS = [
     "path", "program", "hw", "verified", "cycles_before", "cycles", "bound", "bound_by", "on_chip_bytes",
-    "off_chip_bytes", "compulsory_bytes", "seconds", "front", "steps",
+    "off_chip_bytes", "compulsory_bytes", "seconds", "ended", "problem", "remarks", "front", "steps",
 ]  # fmt: skip
 TASK = Path(__file__).parent / "tile_tasks" / "gated.step.yaml"
 SCRIPT = """\
@@ -175,6 +175,9 @@ def test_a_wrong_program_is_not_optimized(tmp_path: Path) -> None:
     code, output = run(str(path))
     assert code == 1
     assert "not right as it is" in output
+    (row,) = json.loads(invoked(str(path), "--format", "json").stdout)
+    assert (row["verified"], row["ended"], row["remarks"]) == (False, None, [])
+    assert row["problem"].startswith("it is not right as it is, so nothing can be compared with it: ")
 
 
 @pytest.mark.parametrize("mistake", [("x / x.sum", "2 * x / x.sum"), ("apply((row, total))", "apply((row, totals))")])
@@ -227,6 +230,17 @@ def test_what_does_not_verify_is_not_shown(tmp_path: Path, monkeypatch: pytest.M
     assert code == 0
     assert "refused by the test" in output
     assert path.read_text() == (EXAMPLES / "rms_norm.py").read_text()
+
+
+def test_what_was_verified_before_the_time_was_over_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = stepagents.optimize.proof.TextVerdict
+    cut = [verdict(True), *[verdict(False, "its time was over", "time")] * 99]
+    monkeypatch.setattr(stepagents.optimize.proof.Judges, "prove", lambda _judges, texts: iter(cut[: len(texts)]))
+    for goal, figure in (("cycles", "cycles"), ("memory", "on_chip_bytes")):
+        (row,) = rows(str(EXAMPLES / "swiglu_tiles.py"), "--hw", "validation", "--goal", goal)
+        assert (row["ended"], row["problem"]) == ("time", None)
+        assert re.fullmatch(r"\d+ programs? of the front could not be verified before the end: .*", row["remarks"][-1])
+        assert len(row["steps"]) > 0 and row[figure] == min(point[figure] for point in row["front"])
 
 
 @pytest.mark.parametrize("change", ["changed", "removed", "folder removed"])

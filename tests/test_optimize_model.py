@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,9 +83,18 @@ def test_a_whole_run_from_its_transcript(tmp_path: Path, monkeypatch: pytest.Mon
     path = copied(tmp_path)
     with FakeModelServer(replay) as server:
         words = (str(path), "--hw", "default", "--proposer", "llm", "--model", "m", "--base-url", server.base_url)
-        code, output = run(*words, "--apply")
+        code, request = run(*words, "--show-request")
+        assert (code, server.asked) == (0, [])
+        code, output = run(*words, "--apply", "--answers", "answers")
         asked = list(server.asked)
     assert code == 0, output
+    assert request.startswith(f"To: m at {server.base_url}\n\n===== system =====\nYou plan how")
+    assert all(message["content"] in request for message in asked[0].body["messages"])
+    (answers,) = tmp_path.joinpath("answers").iterdir()
+    written = answers.read_text()
+    assert written.startswith("# Answers of ") and len(re.findall(r"^## \d+\. \w+: ", written, re.M)) == len(asked)
+    became = written.partition("## What became of them\n")[2]
+    assert "rewritten by a model: Give the products" in became and "not admitted: " in became
     text = path.read_text()
     assert "rewritten by a model: Give the products more of the chip's compute, they rule." in output
     assert "not admitted" in output
@@ -243,6 +253,8 @@ def asker(server: FakeModelServer) -> Iterator[ModelAsker]:
     (["--proposer", "llm", "--model", "gpt-4o"], "needs a key"),
     (["--proposer", "search", "--model", "gpt-4o"], "--model is for models"),
     (["--base-url", "http://127.0.0.1:1/v1"], "--base-url is for a model, and none is named"),
+    (["--show-request"], "--show-request is for a model, and none is named"),
+    (["--answers", "answers"], "--answers is for a model, and none is named"),
     (["--price", "a,b"], "--price is for a model, and none is named"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_told(tmp_path: Path, words: list[str], said: str) -> None:

@@ -59,6 +59,11 @@ class Lent:
         self._jobs.append(self._pool.submit(kind, payload, seconds=limit, **more))
         return self._jobs[-1]
 
+    @property
+    def worker_pids(self) -> Sequence[int]:
+        """The workers, whoever else they work for."""
+        return self._pool.worker_pids
+
     def start_worker(self, isolation: Isolation | None = None) -> None:
         """Nothing: the workers are warm."""
 

@@ -43,8 +43,12 @@ class AnswerFiles:
 
     def end(self, sampled: Sampled) -> None:
         """Say in the file of a task how it ended."""
+        self.add(sampled, closing(sampled) + "\n")
+
+    def add(self, sampled: Sampled, text: str) -> None:
+        """Add a text of ours to the file of a task, if it has one."""
         if sampled.path in self._files:
-            self._write(sampled.path, closing(sampled) + "\n", is_new=False)
+            self._write(sampled.path, text, is_new=False)
 
     def path(self, sampled: Sampled) -> Path | None:
         """Return the file of a task, None where there is none."""

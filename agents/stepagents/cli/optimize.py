@@ -6,13 +6,13 @@ import json
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from stepagents.cli import options as o
 from stepagents.cli.programs.explained import explained_json, explained_order, show_explained
-from stepagents.cli.programs.model import ModelWish, Proposer, open_asker
+from stepagents.cli.programs.model import ModelWish, ProgramAnswers, Proposer, open_asker, show_first_request
 from stepagents.cli.programs.orders import (
     CapacityOption,
     ComputeOption,
@@ -27,10 +27,9 @@ from stepagents.cli.programs.orders import (
 from stepagents.cli.programs.search import ProgramSearch
 from stepagents.cli.programs.view import nothing_text, show, show_problem
 from stepagents.cli.remembering import open_memory
-from stepagents.cli.session import ProposerChoice, interruptible
+from stepagents.cli.session import ProposerChoice, interruptible, make_folder
 from stepagents.executors.opening import ExecutorChoice
 from stepagents.optimize.candidates import Goal, key_of
-from stepagents.optimize.model.asker import ModelAsker
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.worker import OPTIMIZE_WORKER
 from stepcore.cli.targets import FileTarget, read_target
@@ -40,6 +39,9 @@ from stepcore.jobs.proposers import MODEL
 from stepcore.system.scarce import reason_of
 from stepcore.text.files import Unusable
 from stepcore.text.wording import one_line
+
+if TYPE_CHECKING:
+    from stepagents.optimize.run import ModelAdvice
 
 
 class OptimizeFormat(Enum):
@@ -58,8 +60,8 @@ def optimize(
     goal: GoalOption = Goal.CYCLES,
     budget_seconds: Annotated[
         float | None,
-        typer.Option("--budget-seconds", min=0.1, max=604_800.0, metavar="S", help="Search no longer than this.",
-                     show_default="until the search ends"),
+        typer.Option("--budget-seconds", min=0.1, max=604_800.0, metavar="S",
+                     help="For each program, verification included.", show_default="until the search ends"),
     ] = None,
     proposer: Annotated[Proposer, typer.Option("--proposer", help="Who proposes changes.")] = Proposer.AUTO,
     apply: Annotated[bool, typer.Option("--apply", help="Write the best program into its file.")] = False,
@@ -78,9 +80,19 @@ def optimize(
     base_url: o.BaseUrlOption = None,
     key_variable: o.KeyVariableOption = None,
     send_to_provider: o.SendOption = None,
+    show_request: Annotated[
+        bool,
+        typer.Option("--show-request", rich_help_panel="With --proposer llm",
+                     help="Show what a model would be asked first about each program, and send nothing."),
+    ] = False,
     budget_tokens: o.TokensOption = None,
     budget_cost: o.CostOption = None,
     price: o.PriceOption = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option("--answers", metavar="DIR", rich_help_panel="With --proposer llm",
+                     help="Write each answer into this folder, as NAME.answers.md for each program."),
+    ] = None,
 ) -> None:  # fmt: skip
     """Make programs faster by rewrites that keep what they compute. What is shown was verified, and is never slower.
 
@@ -90,26 +102,36 @@ def optimize(
     """
     asked = ProposerChoice(
         proposer=MODEL, model=model, base_url=base_url, key_variable=key_variable, send_to_provider=send_to_provider,
-        budget_tokens=budget_tokens, budget_cost=budget_cost, price=price,
+        budget_tokens=budget_tokens, budget_cost=budget_cost, price=price, answers=answers,
     )  # fmt: skip
-    wish = ModelWish(proposer, asked)
+    wish = ModelWish(proposer, asked, shows_request=show_request)
     wish.check()
     orders = ProgramOrders(TargetWish(hw, capacity, compute, goal))
     if explain:
         _explain(programs, orders, output_format, apply=apply)
+    if show_request:
+        _show_requests(programs, orders, wish, experience)
+    make_folder(answers, "--answers")
+    heard = ProgramAnswers(answers)
     choice = ExecutorChoice(ray_address=ray_address, workers=workers, module=OPTIMIZE_WORKER)
     goes_on = proposer is Proposer.AUTO
     parts = [sorted(programs), hw, capacity, compute, goal.value, proposer.value]
+    from stepagents.optimize.run import ModelAdvice
+
     with (
         interruptible() as stop,
         open_memory(experience) as memory,
         open_timers(executor, choice) as timers,
-        open_asker(wish.for_files(programs), parts, stop.is_set) as asker,
+        open_asker(wish.for_files(programs), parts, stop.is_set, heard) as asker,
     ):
         search = ProgramSearch(stop, memory, timers, budget_seconds, keep_code=keep_code)
         outcomes = []
         for order in orders.each(programs, stop):
-            outcome = _optimized(order, search, asker, goes_on=goes_on)
+            if asker is not None:
+                asker.about = key_of(f"{order.path}::{order.name}")
+                heard.about(order, asker.name)
+            outcome = _optimized(order, search, None if asker is None else ModelAdvice(asker, goes_on))
+            heard.end(outcome)
             outcomes.append(outcome)
             is_written = apply and _apply(outcome, orders)
             if output_format is OptimizeFormat.TEXT:
@@ -152,14 +174,16 @@ def _explain(programs: list[str], orders: ProgramOrders, output_format: Optimize
     raise typer.Exit(EXIT_FINDINGS if any(places is None for _, places in found) else EXIT_CLEAN)
 
 
-def _optimized(order: ProgramOrder, search: ProgramSearch, asker: ModelAsker | None, *, goes_on: bool) -> Optimized:
-    from stepagents.optimize.run import ModelAdvice
+def _show_requests(programs: list[str], orders: ProgramOrders, wish: ModelWish, experience: o.Learned) -> NoReturn:
+    """Show what a model would be asked first; nothing is sent or searched."""
+    with interruptible() as stop, open_memory(experience) as memory:
+        shown = [show_first_request(wish, order, memory.items()) for order in orders.each(programs, stop)]
+    raise typer.Exit(EXIT_UNUSABLE if orders.unusable else EXIT_CLEAN if all(shown) else EXIT_FINDINGS)
 
+
+def _optimized(order: ProgramOrder, search: ProgramSearch, advice: ModelAdvice | None) -> Optimized:
     if order.subject is None:
         return order.erroneous
-    if asker is not None:
-        asker.about = key_of(f"{order.path}::{order.name}")
-    advice = None if asker is None else ModelAdvice(asker, goes_on)
     return search.run(order, order.subject, f"{one_line(order.path)}::{order.name}", advice=advice)[0]
 
 

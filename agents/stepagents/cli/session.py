@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from stepagents.llm.connect import Connection
     from stepagents.llm.providers import Endpoint
     from stepagents.llm.transcript import Heard
+    from stepagents.llm.transport import Message
 
 
 _LOOK_SECONDS: Final = 0.25  # between two looks at whether somebody reads the output
@@ -233,6 +234,11 @@ def request_text(endpoint: Endpoint, first: First) -> str:
         context=endpoint.context,
         output_tokens=endpoint.output_tokens,
     )
+    return messages_text(endpoint, messages)
+
+
+def messages_text(endpoint: Endpoint, messages: Sequence[Message]) -> str:
+    """Return a request word for word, and where it goes."""
     turns = "".join(f"\n===== {message.role} =====\n{message.text}\n" for message in messages)
     return f"To: {endpoint.model} at {endpoint.base_url}\n{turns}"
 

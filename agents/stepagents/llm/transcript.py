@@ -82,6 +82,14 @@ def section(answered: Answered) -> str:
     return "\n".join(lines)
 
 
+def became(proposals: Sequence[tuple[str, str]]) -> str:
+    """Return the part of a document that says of each proposal what became of it."""
+    return (
+        "\n".join(["## What became of them", "", *(f"- {_plain(what)}: {_plain(how)}" for what, how in proposals)])
+        + "\n"
+    )
+
+
 def line(answered: Answered) -> str:
     """Return one line that says what became of an answer."""
     first = next((text for text in answered.message.split("\n") if text.strip()), "")

@@ -18,8 +18,8 @@ class Optimized(Record):
     """One program that was optimized. ``old`` is None where it stopped, ``best`` where nothing that is right runs.
 
     ``front`` was verified, all of it. ``problem`` says why there is nothing; ``refused`` what was found and not shown,
-    because it did not verify. ``ended`` is why the search ended early, ``tried`` how many texts it tried, ``learned``
-    what is worth to be remembered, ``proposals`` what a model proposed.
+    because it did not verify. ``ended`` is why search or verification ended early, ``tried`` how many texts were tried,
+    ``learned`` what is worth to be remembered, ``proposals`` what a model proposed.
     """
 
     path: str
@@ -67,6 +67,9 @@ class Optimized(Record):
             "off_chip_bytes": None if figures is None else figures.off_chip,
             "compulsory_bytes": self.compulsory,
             "seconds": round(self.seconds, 3),
+            "ended": self.ended or None,
+            "problem": self.problem or None,
+            "remarks": list(self.refused),
             "front": [_point(each) for each in self.front],
             "steps": [_step(each) for each in (() if self.best is None else self.best.steps)],
         }

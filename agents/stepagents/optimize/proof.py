@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from stepagents.executors.executor import available_cpus
 from stepagents.optimize.candidates import STEPS
+from stepagents.optimize.outcome import Ended
 from stepcore.check import check_text
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import time_program
@@ -25,17 +26,19 @@ from stepcore.rewrites import RewriteSubject
 from stepcore.settings.limits import InForce
 from stepcore.timing.hardware import Hardware
 
-_LAST_SECONDS: Final = 1.0  # of work, see stepcore.jobs.effort
+_LAST_SECONDS: Final = 1.0  # of work, see stepcore.jobs.effort, after its user wanted an end
+_LATE_SECONDS: Final = 10.0  # of work, after its time was over
+_ENDINGS: Final[Mapping[Ended, str]] = {"stopped": "interrupted", "time": "its time was over"}
 SEEDS: Final = (42, 7, 20_011)
 _Verification: TypeAlias = Job[tuple[VerdictRow, ...]]
 
 
 class TextVerdict(Record):
-    """Whether a text is right; ``reason`` says why not. ``stopped``: nobody knows, because the user wanted an end."""
+    """Whether a text is right; ``reason`` says why not. ``ended``: nobody knows, because there was an end before."""
 
     accepted: bool
     reason: str = ""
-    stopped: bool = False
+    ended: Ended = ""
 
 
 @dataclass
@@ -45,7 +48,8 @@ class Judges:
     ``wrong`` names those of them that do not verify as they are.
 
     Once its user wants an end a verification of the program as it is is given up; those of what was found, which are to
-    be kept, have a last second of work together, whatever the functions of the file do.
+    be kept, have a last second of work together, whatever the functions of the file do. Once ``is_late``, all of them
+    have ten seconds of work together.
     """
 
     subject: RewriteSubject
@@ -53,13 +57,15 @@ class Judges:
     limits: InForce
     pool: Pool | None = None  # of its owner, who closes it; else one is started
     is_stopped: Callable[[], bool] = lambda: False  # whether its user wants an end
+    is_late: Callable[[], bool] = lambda: False  # whether its time is over
     others: Mapping[str, int] = field(init=False)
     bigger: Mapping[str, int] = field(init=False, default_factory=dict)
     wrong: frozenset[str] = field(init=False, default=frozenset())
 
     def __post_init__(self) -> None:
         self.others = self._cycles(self.subject.text)
-        self._last: Effort | None = None  # what there is after the user wanted an end
+        self._last: Effort | None = None  # what may be done after an end
+        self._ended: Ended = ""
         self._pool = self.pool or Pool(size=available_cpus(), limits=Limits(memory=self.limits.memory << 20))
 
     def __enter__(self) -> Judges:
@@ -74,9 +80,9 @@ class Judges:
         bigger = self._twice()
         jobs = self._verify(self.subject.text, [(SEEDS[0], {})])
         larger = self._verify(self.subject.text, [(SEEDS[0], bigger)]) if bigger else []
-        self.wrong = _wrong(jobs, self.is_stopped) - {self.subject.name}
-        found = _verdict(jobs, self.wrong, self.is_stopped)
-        if larger and found.accepted and _verdict(larger, self.wrong, self.is_stopped).accepted:
+        self.wrong = _wrong(jobs, self._is_given_up) - {self.subject.name}
+        found = self._verdict(jobs, self._is_given_up)
+        if larger and found.accepted and self._verdict(larger, self._is_given_up).accepted:
             self.bigger = bigger
         _end(larger)
         return found
@@ -89,15 +95,21 @@ class Judges:
         jobs = [[] if slower else self._verify(text, runs) for slower, text in begun]
         try:
             for (slower, _text), asked in zip(begun, jobs, strict=True):
-                yield TextVerdict(False, slower) if slower else _verdict(asked, self.wrong, self._is_over)
+                yield TextVerdict(False, slower) if slower else self._verdict(asked, self._is_over)
         finally:
             for asked in jobs:
                 _end(asked)
 
+    def _is_given_up(self) -> bool:
+        """Whether the program as it is is waited for no longer; where its user wants an end, nothing of it is kept."""
+        return self._is_over() or self.is_stopped()
+
     def _is_over(self) -> bool:
-        """Whether its user wanted an end, and what workers may do after that is done."""
-        if self._last is None and self.is_stopped():
-            self._last = Effort(_LAST_SECONDS, self._usage)
+        """Whether its user wanted an end or its time is over, and what workers may do after that is done."""
+        if self._ended != "stopped" and self.is_stopped():
+            self._ended, self._last = "stopped", Effort(_LAST_SECONDS, self._usage)
+        elif not self._ended and self.is_late():
+            self._ended, self._last = "time", Effort(_LATE_SECONDS, self._usage)
         return self._last is not None and bool(self._last.over())
 
     def _usage(self) -> tuple[float, bool]:
@@ -115,6 +127,18 @@ class Judges:
             if cycles > before:
                 return f"{name}, which shares its file, would take more cycles"
         return ""
+
+    def _verdict(self, jobs: Sequence[_Verification], is_over: Callable[[], bool]) -> TextVerdict:
+        """Wait until a verification of a text says that it is wrong, all say that it is right, or it is over."""
+        try:
+            reasons = (_outcome(job, self.wrong, is_over) for job in jobs)
+            wrong = next((reason for reason in reasons if reason is not None), None)
+        except JobCancelled:
+            ended = self._ended or "stopped"
+            return TextVerdict(False, _ENDINGS[ended], ended)
+        finally:
+            _end(jobs)
+        return TextVerdict(wrong is None, wrong or "")
 
     def _twice(self) -> dict[str, int]:
         """Return all sizes that may be bound otherwise, doubled."""
@@ -152,20 +176,6 @@ def _wrong(jobs: Sequence[_Verification], is_over: Callable[[], bool]) -> frozen
         return frozenset(row.task for job in jobs for row in job.result_unless(is_over) if not row.accepted)
     except (JobError, JobCancelled):
         return frozenset()  # which the verdict tells
-
-
-def _verdict(jobs: Sequence[_Verification], known: frozenset[str], is_over: Callable[[], bool]) -> TextVerdict:
-    """Wait until one of the verifications of a text says that it is wrong, all say that it is right, or it is over.
-
-    ``known`` are programs that were wrong before.
-    """
-    try:
-        wrong = next((reason for job in jobs if (reason := _outcome(job, known, is_over)) is not None), None)
-    except JobCancelled:
-        return TextVerdict(False, "interrupted", stopped=True)
-    finally:
-        _end(jobs)
-    return TextVerdict(wrong is None, wrong or "")
 
 
 def _end(jobs: Sequence[_Verification]) -> None:

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import Final
 
 from stepagents.executors.executor import Executor
 from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.candidates import FasterText, OptimizeTarget
+from stepagents.optimize.clock import SearchClock
 from stepagents.optimize.model.asker import ModelAsker
 from stepagents.optimize.model.search import ModelSearch
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.outcome import Ended, Optimized
 from stepagents.optimize.pairs import RewriteChild
 from stepagents.optimize.prior import RewritePrior
-from stepagents.optimize.proof import Judges, TextVerdict
+from stepagents.optimize.proof import Judges
+from stepagents.optimize.proved import POINTS, ProvedFront, proved_front
 from stepagents.optimize.record import SearchRecord
 from stepagents.optimize.search import CANDIDATES, Search, SearchLimits, Unimprovable, best_of
 from stepagents.optimize.trials import SpreadTrials
 from stepcore.costs.metrics import compulsory_traffic
 from stepcore.rewrites import RewriteSubject
 from stepcore.rewrites.unused import without_unused
-from stepcore.text.wording import times_text
+from stepcore.text.wording import counted, times_text
 
-_POINTS: Final = 16  # of the front that are verified and shown
 _DISTRUSTED: Final = "the record of an earlier search had other figures than are measured now: it was searched anew"
 
 
 @dataclass(frozen=True)
 class Watch:
-    """How its user follows a search: ``tell`` takes lines, ``seconds`` are the most (None: until the search ends).
+    """How its user follows a search: ``tell`` takes lines, ``seconds`` are for search and verification (None: any).
 
     ``candidates`` are the most texts that are tried. ``found`` gets each candidate that is the best so far, before it
     is verified; otherwise ``tell`` has a line of it.
@@ -75,46 +75,98 @@ def optimized(
     Raises:
         LedgerError: the ledger of a model's answers cannot be used.
     """
-    began = monotonic()
-
-    def is_over() -> bool:
-        asked = 0.0 if advice is None else advice.asker.first_wait  # its user may be reading what is to be sent
-        return watch.is_stopped() or (watch.seconds is not None and monotonic() - began - asked > watch.seconds)
-
+    clock = SearchClock(watch.seconds, lambda: 0.0 if advice is None else advice.asker.first_wait)
+    judges.is_late = clock.is_late
     empty = Optimized(subject.path, subject.name, target.chip.name, subject.text)
     first = judges.begin()
-    if first.stopped:
-        return replace(empty, ended="stopped", interrupted=True, problem="interrupted before it was verified as it is")
+    if first.ended:
+        problem = f"{first.reason} before it was verified as it is"
+        return replace(empty, ended=first.ended, interrupted=first.ended == "stopped", problem=problem)
     if not first.accepted:
         return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
-    items = record.memory(memory)
+    clock.keep_for_verification(clock.passed)
+    order = _SearchOrder(subject, target, record, judges, watch, clock, record.memory(memory), executor, advice)
+    try:
+        search, remark = _searched(order.search, record)
+    except Unimprovable as error:
+        return replace(empty, problem=str(error), seconds=clock.passed)
+    late = order.is_over()
+    users = subject.text if users_text is None else users_text
+    front = proved_front(search, judges, watch.tell, lambda text: without_unused(subject, text, users))
+    ended: Ended = "stopped" if watch.is_stopped() else front.ended or ("time" if late else "")
+    learned = () if front.ended or watch.is_stopped() else search.pairs.items(with_code, tuple(front.wrong))
+    found = replace(_concluded(empty, search, front), ended=ended, interrupted=watch.is_stopped(), learned=learned)
+    return replace(found, refused=[*filter(None, [remark]), *found.refused], seconds=clock.passed)
 
-    def begin() -> Search:
-        order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(items))
-        spread = None if executor is None else SpreadTrials(executor, subject, target, watch.is_stopped)
-        limits, tell = SearchLimits(watch.candidates, is_over), watch.found or _teller(watch.tell)
-        if advice is None:
+
+@dataclass(frozen=True)
+class _SearchOrder:
+    """All that a search is made of; it may have to be begun twice."""
+
+    subject: RewriteSubject
+    target: OptimizeTarget
+    record: SearchRecord
+    judges: Judges
+    watch: Watch
+    clock: SearchClock
+    items: Sequence[OptimizationItem]
+    executor: Executor | None
+    advice: ModelAdvice | None
+
+    def is_over(self) -> bool:
+        """Whether the search is to end with what it has."""
+        return self.watch.is_stopped() or self.clock.is_search_over()
+
+    def search(self) -> Search:
+        """Return the search, not begun."""
+        subject, target, record, watch = self.subject, self.target, self.record, self.watch
+        order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(self.items))
+        spread = None if self.executor is None else SpreadTrials(self.executor, subject, target, self.is_over)
+        limits, tell = SearchLimits(watch.candidates, self.is_over), watch.found or _teller(watch.tell)
+        if self.advice is None:
             return Search(subject, target, record, limits, tell, order=order, spread=spread)
         search = ModelSearch(
-            subject, target, record, limits, tell, order=order, spread=spread, asker=advice.asker,
-            goes_on=advice.goes_on, prove=lambda text: _fault(next(judges.prove([text]))), memory=order.prior.items,
+            subject, target, record, limits, tell, order=order, spread=spread, asker=self.advice.asker,
+            goes_on=self.advice.goes_on, prove=self._fault, memory=order.prior.items,
         )  # fmt: skip
-        search.pairs.model = advice.asker.name[:64]
+        search.pairs.model = self.advice.asker.name[:64]
         return search
 
-    try:
-        search, distrusted = _searched(begin, record)
-    except Unimprovable as error:
-        return replace(empty, problem=str(error), seconds=monotonic() - began)
-    ended: Ended = "stopped" if watch.is_stopped() else "time" if is_over() else ""
-    users = subject.text if users_text is None else users_text
-    right, refused, wrong = _proved(search, judges, watch.tell, lambda text: without_unused(subject, text, users))
-    if distrusted:
-        refused.append(distrusted)
+    def _fault(self, text: str) -> str:
+        """Return why a text is not right, "" where it is."""
+        verdict = next(self.judges.prove([text]))
+        return "" if verdict.accepted else verdict.reason or "it was rejected"
+
+
+def _searched(begin: Callable[[], Search], record: SearchRecord) -> tuple[Search, str]:
+    """Return a search that came to its end, and what is to be said of its record.
+
+    One that went on from figures of the disk that are not measured now is begun anew without them.
+
+    Raises:
+        Unimprovable: the program cannot be optimized.
+        LedgerError: the ledger of a model's answers cannot be used.
+    """
+    search = begin()
+    search.run()
+    if search.is_as_measured(search.archive.front[:POINTS]):
+        return search, ""
+    record.forget_what_was_read()
+    search = begin()
+    search.run()
+    return search, _DISTRUSTED
+
+
+def _concluded(empty: Optimized, search: Search, front: ProvedFront) -> Optimized:
+    """Return what is told of a search whose front was verified."""
+    target, right, subject = search.target, front.right, search.first
+    best = best_of(right, target, search.old)
+    refused = list(front.refused)
+    if front.unknown:
+        several = counted(front.unknown, "program")
+        refused.append(f"{several} of the front could not be verified before the end: the same call goes on")
     if search.trials.problem:
         refused.append(f"some candidates could not be timed, the same call tries them again: {search.trials.problem}")
-    best = best_of(right, target, search.old)
-    learned = () if watch.is_stopped() else search.pairs.items(with_code, tuple(wrong) if refused else ())
     if best is not None and 0 < target.capacity < best.figures.on_chip:
         refused.append(
             f"it needs {best.figures.on_chip:,} bytes on chip of {target.capacity:,}: "
@@ -131,38 +183,11 @@ def optimized(
         bound=None if least is None else least.bound,
         bound_by="" if least is None else least.bound_by,
         compulsory=compulsory_traffic(spec, subject.graph, spec.bindings()).value,
-        seconds=monotonic() - began,
         tried=search.spent,
-        ended=ended,
         refused=refused,
-        learned=learned,
         proposals=tuple(search.proposals.values()) if isinstance(search, ModelSearch) else (),
-        interrupted=watch.is_stopped(),
         problem="" if best is not None else "nothing that runs to its end was verified",
     )
-
-
-def _searched(begin: Callable[[], Search], record: SearchRecord) -> tuple[Search, str]:
-    """Return a search that came to its end, and what is to be said of its record.
-
-    One that went on from figures of the disk that are not measured now is begun anew without them.
-
-    Raises:
-        Unimprovable: the program cannot be optimized.
-        LedgerError: the ledger of a model's answers cannot be used.
-    """
-    search = begin()
-    search.run()
-    if search.is_as_measured(search.archive.front[:_POINTS]):
-        return search, ""
-    record.forget_what_was_read()
-    search = begin()
-    search.run()
-    return search, _DISTRUSTED
-
-
-def _fault(verdict: TextVerdict) -> str:
-    return "" if verdict.accepted else verdict.reason or "it was rejected"
 
 
 def _teller(tell: Callable[[str], None]) -> Callable[[FasterText], None]:
@@ -173,37 +198,3 @@ def _teller(tell: Callable[[str], None]) -> Callable[[FasterText], None]:
         tell(f"{figures.cycles:,} cycles{ratio}{last}")
 
     return told
-
-
-def _proved(
-    search: Search, judges: Judges, tell: Callable[[str], None], tidied: Callable[[str], str]
-) -> tuple[Sequence[FasterText], list[str], set[str]]:
-    """Verify the front, the best first; return what is right, why the others are not shown, and by which rewrites.
-
-    Where a point is wrong, what it had beaten may come back: the program as it is was right from the beginning. What
-    ``tidied`` leaves of a text is what is verified and shown: nothing that runs goes, so it costs what was measured.
-    """
-    right: list[FasterText] = []
-    refused: list[str] = []
-    wrong: set[str] = set()
-    waiting = list(search.archive.front)
-    while waiting and len(right) < _POINTS:
-        several, waiting = waiting[: _POINTS - len(right)], waiting[_POINTS - len(right) :]
-        several = [each if each is search.old else replace(each, text=tidied(each.text)) for each in several]
-        tell(f"verifying {len(several)} programs")
-        proofs = judges.prove([each.text for each in several if each is not search.old])
-        for candidate in several:
-            proof = TextVerdict(True) if candidate is search.old else next(proofs)
-            if proof.accepted:
-                right.append(candidate)
-            else:
-                wrong |= {step.rewrite for step in candidate.steps}
-                steps = "; ".join(step.sentence for step in candidate.steps)
-                refused.append(f"{candidate.figures.cycles:,} cycles, not verified ({steps}): {proof.reason}")
-    if (
-        search.old is not None
-        and search.old not in right
-        and not any(each.figures.cycles <= search.old.figures.cycles for each in right)
-    ):
-        right.append(search.old)
-    return right, refused, wrong

@@ -6,13 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
+from pathlib import Path
 
 import typer
 
+from stepagents.cli.answer_files import AnswerFiles
 from stepagents.cli.asking import asker as user_asker
-from stepagents.cli.session import ProposerChoice, endpoint_of
+from stepagents.cli.programs.orders import ProgramOrder
+from stepagents.cli.session import ProposerChoice, endpoint_of, messages_text
+from stepagents.experience.optimizations import OptimizationItem
+from stepagents.llm.transcript import Answered, became
+from stepagents.optimize.candidates import timed_subject
 from stepagents.optimize.model.asker import Heard, ModelAsker
-from stepcore.cli.terminal import complain
+from stepagents.optimize.outcome import Optimized
+from stepagents.sampling import Sampled
+from stepcore.cli.terminal import complain, write_program
 from stepcore.jobs import proposers
 from stepcore.records import Record
 from stepcore.reports.text import clean
@@ -28,11 +36,15 @@ class Proposer(Enum):
 
 
 class ModelWish(Record):
-    """Who is to propose, and the options of a model. ``configured`` is what the configuration says about sending."""
+    """Who is to propose, and the options of a model. ``configured`` is what the configuration says about sending.
+
+    ``shows_request``: nothing is sent, what would be asked first is shown.
+    """
 
     proposer: Proposer
     choice: ProposerChoice
     configured: bool | None = None
+    shows_request: bool = False
 
     def for_files(self, targets: Sequence[str]) -> ModelWish:
         """Return the wish under the configuration of these files: a project may forbid to send them anywhere.
@@ -55,7 +67,8 @@ class ModelWish(Record):
         named = {
             "--model": choice.model, "--base-url": choice.base_url, "--key-variable": choice.key_variable,
             "--send-to-provider": choice.send_to_provider, "--budget-tokens": choice.budget_tokens,
-            "--budget-cost": choice.budget_cost, "--price": choice.price,
+            "--budget-cost": choice.budget_cost, "--price": choice.price, "--answers": choice.answers,
+            "--show-request": self.shows_request or None,
         }  # fmt: skip
         for name, value in named.items():
             if value is not None and self.proposer is Proposer.SEARCH:
@@ -64,12 +77,64 @@ class ModelWish(Record):
                 raise typer.BadParameter(f"{name} is for a model, and none is named: add --model M", param_hint=name)
 
 
+class ProgramAnswers:
+    """Hears of a model's answers: tells of those that came to nothing, and writes all of them into files, if wanted."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._files = AnswerFiles(folder)
+        self._sampled = Sampled("")
+        self._number = 0
+
+    def about(self, order: ProgramOrder, model: str) -> None:
+        """Say which program answers are about from here on."""
+        self._sampled, self._number = Sampled(order.name, f"{order.path}::{order.name}", model), 0
+
+    def hear(self, heard: Heard) -> None:
+        """Take an answer; what becomes of a program in it is known at the end."""
+        if heard.outcome.startswith("not admitted"):
+            complain(clean(f"{heard.question.role}: {one_line(heard.outcome)[:300]}"))
+        self._number += 1
+        role, outcome = heard.question.role, heard.outcome
+        self._files.hear(Answered(self._sampled, self._number, role, outcome, stored=heard.stored))
+
+    def end(self, outcome: Optimized) -> None:
+        """Say what became of the proposals for a program."""
+        if outcome.proposals:
+            self._files.add(self._sampled, became([(each.what, each.outcome) for each in outcome.proposals]))
+
+
+def show_first_request(wish: ModelWish, order: ProgramOrder, items: Sequence[OptimizationItem]) -> bool:
+    """Print what a model would be asked first about a program, which goes nowhere; return whether there is anything.
+
+    Raises:
+        typer.BadParameter: what the options name cannot be used.
+    """
+    from stepagents.optimize.features import bottleneck_of
+    from stepagents.optimize.model.prompts import MOST_ITEMS, planner_messages
+    from stepagents.optimize.model.search import PLANS
+    from stepagents.optimize.prior import fitting
+    from stepcore.rewrites import REWRITES
+
+    endpoint = endpoint_of(wish.choice)
+    subject = None if order.subject is None else timed_subject(order.subject, order.target)
+    if subject is None or subject.timed is None or subject.timed.cycles is None:
+        why = order.erroneous.problem if order.subject is None else "it stops or cannot be timed, so no model is asked"
+        complain(clean(f"{one_line(order.path)}::{order.name}: {why}"))
+        return False
+    sites = [site for rewrite in REWRITES for site in rewrite.sites(subject)]
+    fits = fitting(items, bottleneck_of(subject.timed, order.target), MOST_ITEMS)
+    write_program(messages_text(endpoint, planner_messages(subject, order.target, sites, fits, (), PLANS)))
+    return True
+
+
 @contextmanager
-def open_asker(wish: ModelWish, parts: object, is_stopped: Callable[[], bool]) -> Iterator[ModelAsker | None]:
+def open_asker(
+    wish: ModelWish, parts: object, is_stopped: Callable[[], bool], answers: ProgramAnswers
+) -> Iterator[ModelAsker | None]:
     """Open what asks the model; None where the search works alone. Afterwards it is told what the answers took.
 
     ``parts`` are plain data that identify the call: where it was stopped at the same parts, its answers so far are
-    taken from the ledger.
+    taken from the ledger. ``answers`` hears of each of them.
 
     Raises:
         typer.BadParameter: the model was asked for by ``llm``, and cannot be used.
@@ -93,7 +158,7 @@ def open_asker(wish: ModelWish, parts: object, is_stopped: Callable[[], bool]) -
         return
     budget = SpendingBudget(wish.choice.budget_tokens, wish.choice.budget_cost)
     try:
-        with open_run(endpoint, parts, budget=budget) as run, ModelAsker(run.answering, "", _heard) as asker:
+        with open_run(endpoint, parts, budget=budget) as run, ModelAsker(run.answering, "", answers.hear) as asker:
             asker.is_stopped = is_stopped
             yield asker
             _tell(asker)
@@ -116,12 +181,6 @@ def _require_consent(wish: ModelWish, base_url: str, model: str) -> None:
         )
     except ConsentError as error:
         raise typer.BadParameter(str(error), param_hint="--proposer llm") from error
-
-
-def _heard(heard: Heard) -> None:
-    """Tell of answers that came to nothing; what became of the others is in the result."""
-    if heard.outcome.startswith("not admitted"):
-        complain(clean(f"{heard.question.role}: {one_line(heard.outcome)[:300]}"))
 
 
 def _tell(asker: ModelAsker) -> None:

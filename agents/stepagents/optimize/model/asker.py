@@ -31,11 +31,12 @@ class Question(Record):
 
 
 class Heard(Record):
-    """One answer, or the fault that came instead of it, with what became of it."""
+    """One answer, or the fault that came instead of it, with what became of it; ``stored`` says what it took."""
 
     question: Question
     text: str
     outcome: str
+    stored: StoredAnswer | None = None
 
 
 @dataclass
@@ -58,6 +59,7 @@ class ModelAsker:
     counted: bool = field(default=True, init=False)
     first_wait: float = field(default=0.0, init=False)  # seconds of the first answers, where a user may be asked
     _loop: LoopThread | None = field(default=None, init=False)
+    _untold: dict[Question, StoredAnswer] = field(default_factory=dict, init=False)
 
     def __enter__(self) -> ModelAsker:
         return self
@@ -101,6 +103,10 @@ class ModelAsker:
             self.first_wait = self.first_wait or monotonic() - began
         return [self._counted(question, each) for question, each in zip(questions, found, strict=True)]
 
+    def tell(self, question: Question, text: str, outcome: str) -> None:
+        """Say what became of the answer to a question."""
+        self.heard(Heard(question, text, outcome, self._untold.pop(question, None)))
+
     async def _all(self, questions: Sequence[Question]) -> list[StoredAnswer | FaultError]:
         slots = asyncio.Semaphore(_AT_ONCE)
 
@@ -128,6 +134,7 @@ class ModelAsker:
             self.cost = None if self.cost is None or found.cost is None else self.cost + found.cost
         if fault is None:
             assert isinstance(found, StoredAnswer)
+            self._untold[question] = found
             return found.text
         if fault in FATAL or fault is Fault.CONNECTION:
             self.problem = self.problem or f"{self.name}: {found.message}"

@@ -15,7 +15,7 @@ from typing import Final
 from stepagents.experience.optimizations import Change, OptimizationItem
 from stepagents.optimize.candidates import FasterText, key_of
 from stepagents.optimize.features import change_of, segment
-from stepagents.optimize.model.asker import Heard, ModelAsker, Question
+from stepagents.optimize.model.asker import ModelAsker, Question
 from stepagents.optimize.model.prompts import (
     MOST_ITEMS,
     executor_messages,
@@ -33,6 +33,7 @@ from stepagents.optimize.search import Search
 from stepagents.optimize.trials import LookedAt
 from stepcore.findings.diagnostics import apply_edits
 from stepcore.jobdata.optimizing import ModelProposal
+from stepcore.jobs import JobCancelled
 from stepcore.rewrites import RewriteSubject
 from stepcore.text.wording import clipped, one_line
 
@@ -71,6 +72,15 @@ class ModelSearch(Search):
             beam = list(self.archive.front[:_BEAM])
         else:
             beam = [self._begin()]
+        try:
+            self._rounds(beam)
+        except JobCancelled:  # its user did not wait for the workers
+            if not self.limits.is_over():
+                raise
+        finally:
+            self.trials.cancel()
+
+    def _rounds(self, beam: list[FasterText]) -> None:
         for number in range(_ROUNDS):
             if self._is_over() or self.asker is None or self.asker.problem:
                 return
@@ -102,7 +112,7 @@ class ModelSearch(Search):
         (answer,) = asker.ask([question], self.limits.is_over)
         plans = read_plans(answer, PLANS)
         if answer:
-            asker.heard(Heard(question, answer, f"{len(plans)} plans"))
+            asker.tell(question, answer, f"{len(plans)} plans")
         questions = [
             Question(
                 "executor", tuple(executor_messages(subject, self.target, sites, plan)), ATTEMPTS * number + attempt
@@ -129,12 +139,12 @@ class ModelSearch(Search):
         except NotAdmitted as error:
             named = misnamed(text, len(sites)) if isinstance(error, NoProgram) else ""
             self._propose(f"{len(self.proposals)}", plan, f"not admitted: {named or error}")
-            self.asker.heard(Heard(question, text, f"not admitted: {named or error}"))
+            self.asker.tell(question, text, f"not admitted: {named or error}")
             return None
         made = apply_edits(parent.text, list(site.edits))
         key = key_of(made)
         is_new = key not in self.seen
-        self.asker.heard(Heard(question, text, site.sentence if is_new else f"known already: {site.sentence}"))
+        self.asker.tell(question, text, site.sentence if is_new else f"known already: {site.sentence}")
         if not is_new:
             if key not in self.proposals:
                 self._propose(key, site.sentence, self._known_outcome(key))
@@ -208,5 +218,5 @@ class ModelSearch(Search):
         (answer,) = self.asker.ask([question], self.limits.is_over)
         found = read_strategies(answer)
         if answer:
-            self.asker.heard(Heard(question, answer, f"{len(found)} strategies"))
+            self.asker.tell(question, answer, f"{len(found)} strategies")
         self.strategies += [each for each in found if each not in self.strategies]
