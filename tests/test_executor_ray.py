@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ from processes import PATIENCE, alive, eventually
 from stepagents.cli.orders import read_orders
 from stepagents.executors.executor import Executor
 from stepagents.executors.opening import ExecutorChoice, open_executor
-from stepagents.executors.ray.cluster import connect
+from stepagents.executors.ray import cluster
+from stepagents.executors.ray import executor as executor_module
+from stepagents.executors.ray.cluster import ClusterWatch, connect, missing
 from stepagents.executors.ray.executor import RayExecutor, RayUnusable
 from stepagents.executors.ray.output import apart
 from stepagents.judge import Stage
@@ -343,3 +347,36 @@ def test_without_ray_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("stepagents.executors.ray.cluster.find_spec", lambda _name: None)
     with pytest.raises(RayUnusable, match=r"pip install ray"):
         open_executor(ExecutorChoice(ray=True))
+
+
+def test_a_cluster_that_is_gone_ends_its_jobs(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself waits for minutes, and then ends the process, with all that was found."""
+    gone = threading.Event()
+    monkeypatch.setattr(cluster, "_LOOK_SECONDS", 0.05)
+    watch = partial(ClusterWatch, look=lambda: "the cluster is gone" if gone.is_set() else missing())
+    monkeypatch.setattr(executor_module, "ClusterWatch", watch)
+    with RayExecutor(nodes.address, size=1, limits=LIMITS, module="job_worker") as opened:
+        came = Progress()
+        running = opened.submit(untyped("polite"), 600.0, on_progress=came)
+        assert came.came.wait(PATIENCE)
+        waiting = opened.submit(untyped("echo"), 1)
+        gone.set()
+        for job in (running, waiting, opened.submit(untyped("echo"), 2) if eventually(lambda: opened.closed) else None):
+            assert job is not None
+            with pytest.raises(JobError, match="the cluster is gone") as raised:
+                job.result(PATIENCE)
+            assert raised.value.code == "STEP407"
+        (driver,) = opened._drivers
+        driver.thread.join(PATIENCE)
+        assert not driver.thread.is_alive()
+    ray.shutdown()
+
+
+def test_a_cluster_is_gone_when_it_is_missing_several_times_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_LOOK_SECONDS", 0.001)
+    for looks in (["no", "no", "no", "no", "", "no", "no", "", "no", "no", "no"], ["", "no", "no", "no"]):
+        told: queue.SimpleQueue[str] = queue.SimpleQueue()
+        asked = iter(looks)
+        ClusterWatch(told.put, lambda asked=asked: next(asked))  # type: ignore[misc]
+        assert told.get(timeout=PATIENCE) == "no"
+        assert next(asked, None) is None  # no sooner

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, Final
@@ -17,6 +18,9 @@ _FIND: Final = "auto"  # the address of whatever cluster runs on this machine
 _REACH_SECONDS: Final = 10.0
 # What Ray raises where it cannot start or reach a cluster; for a node that does not start in time, `Exception` itself.
 _UNREACHABLE: Final = (ConnectionError, ValueError, RuntimeError, OSError, AssertionError)
+_RECONNECT_SECONDS: Final = "86400"  # Ray ends the process whose cluster is gone; :class:`ClusterWatch` is earlier
+_LOOK_SECONDS: Final = 2.0  # between two looks at the cluster, and for each of them
+_LOOKS: Final = 3  # without a cluster, one after the other
 _STORE_BYTES: Final = 100 << 20  # of the Ray that is started here: payloads and results are small
 
 
@@ -29,6 +33,8 @@ def connect(address: str | None, size: int | None) -> bool:
     if find_spec("ray") is None:
         raise RayUnusable(_MISSING)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when a cluster starts
+    if address is not None:  # of processes that are started here the environment is the same, and they must end
+        os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", _RECONNECT_SECONDS)
     import ray
 
     if ray.is_initialized():
@@ -62,6 +68,50 @@ def _reach(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), _REACH_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise RayUnusable(f"the Ray cluster at {address} cannot be reached: {first_line(error)}") from error
+
+
+def missing() -> str:
+    """Return what is missing of the cluster that this process is connected to, "" where it can be used."""
+    import ray
+
+    address = str(ray.get_runtime_context().gcs_address)
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _LOOK_SECONDS).close()
+    except OSError as error:
+        return f"the Ray cluster at {address} cannot be reached any more: {first_line(error)}"
+    nodes: Any = ray.nodes  # untyped
+    if any(node["Alive"] and node["Resources"].get("CPU") for node in nodes()):
+        return ""
+    return f"the Ray cluster at {address} has no node with a CPU any more"
+
+
+class ClusterWatch:
+    """Looks at a cluster, and tells once that it is gone: Ray itself waits for minutes, and then ends the process.
+
+    ``look`` returns what is missing. A cluster is gone where that is so a few times, one after the other; one that had
+    no node from the beginning may still get some.
+    """
+
+    def __init__(self, on_lost: Callable[[str], None], look: Callable[[], str] = missing) -> None:
+        self._on_lost, self._look = on_lost, look
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="stepsmith-ray-watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._ended.set()
+
+    def _watch(self) -> None:
+        was_there, without = False, 0
+        while not self._ended.wait(_LOOK_SECONDS):
+            reason = self._look()
+            was_there = was_there or not reason
+            without = without + 1 if reason and was_there else 0
+            if without >= _LOOKS and not self._ended.is_set():
+                self._on_lost(reason)
+                return
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from typing import Any, Final, Self
 
 from stepagents.executors.executor import WORKER_MODULE
-from stepagents.executors.ray.cluster import RayUnusable, cluster_cpus, connect, first_line
+from stepagents.executors.ray.cluster import ClusterWatch, RayUnusable, cluster_cpus, connect, first_line
 from stepagents.executors.ray.output import apart
 from stepagents.executors.ray.slot import RaySlot
 from stepcore.jobdata.kinds import JobKind, Progress, Request, Result
@@ -69,6 +69,9 @@ class RayExecutor:
         self._failure: JobError | None = None
         self.size = size or cluster_cpus()
         self._drivers: list[_Driver] = []
+        self._running: set[Job[Any]] = set()
+        self.is_lost = False  # the whole cluster
+        self._watch = ClusterWatch(self._lost_cluster)
 
     def __enter__(self) -> Self:
         return self
@@ -110,36 +113,60 @@ class RayExecutor:
             waiting, drivers = list(self._waiting), list(self._drivers)
             self._waiting.clear()
             self._changed.notify_all()
+        self._watch.close()
         for job in waiting:
             job.finish(error=JobCancelled())
-        for driver in drivers:
-            driver.stop()
-        for driver in drivers:
-            driver.thread.join(10.0)
-        if self._began_here:
-            import ray
+        if not self.is_lost:  # else Ray answers nothing, and ends the process of whoever shuts it down meanwhile
+            for driver in drivers:
+                driver.stop()
+            for driver in drivers:
+                driver.thread.join(10.0)
+            if self._began_here:
+                import ray
 
-            ray.shutdown()
+                ray.shutdown()
         self._output.close()
+
+    def _lost_cluster(self, reason: str) -> None:
+        """End all jobs: nobody can work on them any more."""
+        error = JobError("STEP407", reason)
+        with self._changed:
+            if self._closed:
+                return
+            self.is_lost, self._failure = True, error
+            jobs = [*self._waiting, *self._running]
+            self._waiting.clear()
+            self._changed.notify_all()
+        for job in jobs:
+            job.finish(error=error)
 
     @property
     def closed(self) -> bool:
         """Whether the executor takes no more jobs."""
-        return self._closed
+        return self._closed or self.is_lost
 
     def take(self) -> Job[Any] | None:
         """Return the next job for a slot, or None when the executor is closed. Blocks."""
         with self._changed:
-            while not self._waiting and not self._closed:
+            while not self._waiting and not self.closed:
                 self._changed.wait()
-            return None if self._closed else self._waiting.popleft()
+            if self.closed:
+                return None
+            job = self._waiting.popleft()
+            self._running.add(job)
+            return job
 
     def wanted(self, driver: _Driver) -> bool:
         """Wait for work before ``driver`` starts a slot; False when the executor is closed."""
         with self._changed:
-            while not self._waiting and not self._closed:
+            while not self._waiting and not self.closed:
                 self._changed.wait()
-            return not self._closed and driver in self._drivers
+            return not self.closed and driver in self._drivers
+
+    def done(self, job: Job[Any]) -> None:
+        """Forget a job on which no slot works any more."""
+        with self._changed:
+            self._running.discard(job)
 
     def begun(self, job: Job[Any]) -> None:
         """Count an attempt; a slot that was gone before the job began does not count."""
@@ -168,7 +195,7 @@ class RayExecutor:
             if self._drivers or self._closed:
                 self._changed.notify()
                 return
-            self._failure = error
+            self._failure = self._failure or error
             waiting = list(self._waiting)
             self._waiting.clear()
         for job in waiting:
@@ -256,6 +283,8 @@ class _Driver:
             log.exception("job %d", job.number)
             job.finish(error=JobError("STEP407", f"the Ray cluster failed: {first_line(error)}"))
             raise
+        finally:
+            self._executor.done(job)
 
     def _run(self, job: Job[Any]) -> Any:
         """Run ``job`` in the slot, and pass on what it tells until it ends."""
@@ -274,6 +303,8 @@ class _Driver:
                 if job.cancelled and not is_told:
                     is_told = True
                     actor.cancel.remote()
+                if self._executor.is_lost:
+                    raise JobCancelled  # it has its error
                 ready, _ = ray.wait([pending], timeout=_LOOK_SECONDS)
             for kind, *values in ray.get(pending):
                 match kind:
