@@ -145,6 +145,28 @@ def test_answers_in_other_files(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "--impl" in rows["c"]["functional"]["detail"]
 
 
+def test_answers_in_other_files_are_timed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.step.yaml", TASK)
+    write("b.step.yaml", TASK + WRONG)
+    write("whole.step.yaml", TASK + GOOD)
+    for name in "ab":
+        write(f"answers/{name}.impl.yaml", GOOD)
+    assert main(["time", "a.step.yaml", "b.step.yaml", "--impl", "answers", "--dims", "M=30", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert main(["time", "whole.step.yaml", "--dims", "M=30", "--format", "json"]) == 0
+    (whole,) = json.loads(capsys.readouterr().out)
+    assert [row["path"] for row in rows] == ["a.step.yaml", "b.step.yaml"]
+    assert [row["cycles"] for row in rows] == [whole["cycles"]] * 2
+    lines = [[unit["line"] for unit in row["units"]] for row in (*rows, whole)]
+    before = TASK.count("\n")  # lines are those of the answer, where the program stands
+    assert lines[0] == lines[1] == [None if line is None else line - before for line in lines[2]]
+    assert main(["time", "a.step.yaml", "--impl", "answers", "--format", "sarif"]) == 0
+    capsys.readouterr()
+    write("answers/a.impl.yaml", TWICE)
+    assert main(["time", "a.step.yaml", "--impl", "answers"]) == 2
+    assert "a has errors: run `stepsmith verify --impl answers`" in capsys.readouterr().err
+
+
 def test_answers_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write("a.step.yaml", TASK)
     write("other.yaml", "inputs: []\n")
@@ -166,6 +188,11 @@ def test_answers_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str])
         assert main(["verify", task, "--impl", impl]) == 2
         err = capsys.readouterr().err
         assert message in err
+        assert err.count("\n") == 1
+        assert main(["time", task, "--impl", impl]) == 2
+        err = capsys.readouterr().err
+        place, said = re.findall(r"^(?:(\S+?)[:\d]* )?(STEP.*)", message)[0]
+        assert said in err and (place or "") in err
         assert err.count("\n") == 1
 
 

@@ -87,6 +87,10 @@ AffineOption = Annotated[
     AffineChoice | None,
     typer.Option("--affine", help="Affine rule: strict (the default) or paper (that of published results)."),
 ]
+ImplOption = Annotated[
+    str | None,
+    typer.Option("--impl", metavar="FILE|DIR", help="The answer, or a folder with NAME.impl.yaml for each task."),
+]
 DimsOption = Annotated[
     str | None, typer.Option("--dims", metavar="M=64,N=64", help="Bind sizes, separated by commas.", show_default=False)
 ]
@@ -175,10 +179,7 @@ def check(
 @app.command()
 def verify(
     tasks: Annotated[list[str], typer.Argument(help="Task files, Python files, FILE::PROGRAM, or folders.")],
-    impl: Annotated[
-        str | None,
-        typer.Option("--impl", metavar="FILE|DIR", help="The answer, or a folder with NAME.impl.yaml for each task."),
-    ] = None,
+    impl: ImplOption = None,
     affine: AffineOption = None,
     dims: DimsOption = None,
     seed: SeedOption = 42,
@@ -244,12 +245,13 @@ def time(
         typer.Option("--compare", metavar="A B", help="Two programs side by side, or the files on two chips."),
     ] = None,
     what_if: Annotated[bool, typer.Option("--what-if", help="Show what better chips would bring, too.")] = False,
+    impl: ImplOption = None,
     output: Annotated[CheckFormat, typer.Option("--format", help="Output format.")] = CheckFormat.TEXT,
 ) -> None:
     """Show how many cycles programs take on a chip, where they go, and what stops."""
     from stepcore.cli.time import TimeOptions, run
 
-    options = TimeOptions(hw, fluid, parse_dims(dims), output.value, trace, compare, what_if)
+    options = TimeOptions(hw, fluid, parse_dims(dims), output.value, trace, compare, what_if, impl)
     raise typer.Exit(run(files or [], options))
 
 

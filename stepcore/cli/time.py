@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeAlias
 
 from stepcore.check.files import CheckResult, check_text, program_faults
@@ -14,7 +15,7 @@ from stepcore.check.programs import UNFOLLOWED, Checked
 from stepcore.check.sized import at_dims
 from stepcore.chips.chosen import Chips, is_chip
 from stepcore.chips.keys import HardwareError
-from stepcore.cli.targets import FileTarget, find_targets, no_program, read_target
+from stepcore.cli.targets import FileTarget, answer_to, find_targets, no_program, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, colours_wanted, complain
 from stepcore.cycles.compare import compared, side_by_side
 from stepcore.cycles.composed import (
@@ -51,7 +52,7 @@ _Runs: TypeAlias = "Sequence[_Run | ComposedFile]"  # of one program or composit
 class TimeOptions(Record):
     """Options of the command; ``hw`` is None where the configuration decides, ``compare`` are two programs or chips.
 
-    ``what_if``: show what better chips would bring.
+    ``what_if``: show what better chips would bring. ``impl`` names answers to tasks, as ``verify`` takes them.
     """
 
     hw: str | None = None
@@ -61,6 +62,7 @@ class TimeOptions(Record):
     trace: str | None = None
     compare: tuple[str, str] | None = None
     what_if: bool = False
+    impl: str | None = None
 
     @property
     def engine(self) -> TimingEngine:
@@ -200,7 +202,9 @@ class _Session:
             raise target
         file, config = read_target(target, self.configs)
         chosen = [self.chips.chip(config, hw) for hw in chips]
-        result = check_text(file.text, str(target.path), affine=config.affine)
+        answer = None if self.options.impl is None else answer_to(target, self.options.impl)
+        impl = None if answer is None else (answer.text, answer.path)
+        result = check_text(file.text, str(target.path), affine=config.affine, impl=impl)
         there = _programs_of(result)
         programs = [program for program in there if target.program in (None, program.name)]
         composed = [each for each in result.compositions if target.program in (None, each.name)]
@@ -249,14 +253,15 @@ class _Session:
         self, target: FileTarget, result: CheckResult, checked: Checked, chip: Hardware
     ) -> tuple[TimedFile, RunRecorder]:
         if not is_right(result, checked) and checked.undecided is None:
-            raise Unusable(target.path, f"{one_line(checked.name)} has errors: run `stepsmith check`", "STEP910")
+            how = "check" if self.options.impl is None else f"verify --impl {quote(self.options.impl)}"
+            raise Unusable(target.path, f"{one_line(checked.name)} has errors: run `stepsmith {how}`", "STEP910")
         recorder, wanted = RunRecorder(), self.options.trace is not None
         try:
             timed = time_program(checked, chip, self.options.engine, recorder=recorder if wanted else None)
         except NotTimed as error:
             raise Unusable(target.path, f"{one_line(checked.name)} cannot be timed: {error}", "STEP907") from error
         better = what_if(checked, timed, STEPS) if self.options.what_if else None
-        return TimedFile(str(target.path), result.source, timed, better=better), recorder
+        return TimedFile(str(target.path), result.program_source, timed, better=better), recorder
 
     def _show(self, lines: Iterable[str]) -> None:
         print("\n".join(map(one_line, lines)), end="\n\n")

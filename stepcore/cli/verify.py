@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from stepcore.cli.targets import FileTarget, find_targets, read_target
+from stepcore.cli.targets import FileTarget, answer_to, find_targets, read_target
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE, awaited, colours_wanted, complain, waiting
 from stepcore.findings.codes import about
 from stepcore.findings.verdict import NOT_CHECKED, as_row, static
-from stepcore.graph.task import impl_path, task_name
+from stepcore.graph.task import task_name
 from stepcore.isolation import isolation_for
 from stepcore.jobdata.choices import AffineRule
 from stepcore.jobdata.plain import to_plain
 from stepcore.jobdata.programs import (
     VERIFY,
     AffineRow,
-    AnswerFile,
     ArrivalRow,
     SimulateResult,
     VerdictRow,
@@ -31,7 +30,7 @@ from stepcore.records import Record
 from stepcore.reports.text import Paint, clean
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.settings.limits import Wishes, in_force, user_wishes
-from stepcore.text.files import Unusable, read_file
+from stepcore.text.files import Unusable
 from stepcore.text.wording import counted, one_line
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _prepare(target: FileTarget | Unusable, options: VerifyOptions, configs: Con
             file.text,
             str(file.path.absolute()),
             target.program,
-            None if options.impl is None else _impl(target, options.impl),
+            None if options.impl is None else answer_to(target, options.impl),
             options.dims,
             options.seed,
             cast("AffineRule", options.affine or config.affine),
@@ -132,19 +131,6 @@ def _prepare(target: FileTarget | Unusable, options: VerifyOptions, configs: Con
     except Unusable as error:
         return _lost(order, f"{one_line(error.path)}: {error.code} {error.message}"), None
     return order, config
-
-
-def _impl(target: FileTarget, impl: str) -> AnswerFile:
-    if target.path.suffix == ".py":
-        raise Unusable(target.path, "--impl answers task files; a Python program is its own answer", "STEP907")
-    if not impl:
-        raise Unusable("''", "--impl needs a file or a folder", "STEP907")
-    answer = impl_path(target.path, impl)
-    if answer is None:
-        raise Unusable(
-            target.path, f"{one_line(impl)} holds no {one_line(task_name(target.path))}.impl.yaml", "STEP411"
-        )
-    return AnswerFile(str(answer), read_file(answer).text)
 
 
 def _lost(order: _Order, problem: str) -> _Order:

@@ -24,7 +24,7 @@ from stepcore.findings.codes import about
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity, apply_edits
 from stepcore.graph.typed import TypedNode
 from stepcore.ops.base import MOST_COUNTED, Operand, TypingContext
-from stepcore.text.span import SourceFile, Span
+from stepcore.text.span import Span
 from stepcore.text.wording import counted
 from stepcore.timing.deeper import saving
 from stepcore.timing.exact import TooLong, Waiting, run
@@ -40,8 +40,9 @@ def findings(timed: Timed, result: CheckResult, steps: int = _STEPS) -> list[Dia
     deeper FIFOs take at most ``steps`` steps of units; 0 leaves them out.
     """
     source = result.program_source
-    warned = {each.span: each.fix for each in result.diagnostics if about(each.code).waits and each.fix is not None}
-    finder = _Finder(timed, source, warned)
+    said = result.diagnostics if source is result.source else result.impl_diagnostics
+    warned = {each.span: each.fix for each in said if about(each.code).waits and each.fix is not None}
+    finder = _Finder(timed, result, warned)
     found = [*finder.stop(), *finder.deeper(steps), *finder.memory(), *finder.costs(), *finder.sizes()]
     if "stepsmith:" in source.text and found:
         found = unsuppressed(source, found, covered(result))
@@ -51,8 +52,9 @@ def findings(timed: Timed, result: CheckResult, steps: int = _STEPS) -> list[Dia
 class _Finder:
     """What is found in one program; ``warned`` are the fixes of STEP501 in its file, by the streams that wait."""
 
-    def __init__(self, timed: Timed, source: SourceFile, warned: Mapping[Span, Fix]) -> None:
-        self.timed, self.source, self.warned = timed, source, warned
+    def __init__(self, timed: Timed, result: CheckResult, warned: Mapping[Span, Fix]) -> None:
+        self.timed, self.source, self.warned = timed, result.program_source, warned
+        self.task = None if self.source is result.source else result.source  # whose answer is a file of its own
         self.network = timed.program.network
 
     # A stop -------------------------------------------------------------------------------------------------------
@@ -209,7 +211,11 @@ class _Finder:
     def _holds(self, text: str, saved: int) -> bool:
         """Return whether the program of ``text`` means the same, runs to its end, and takes so many cycles less."""
         timed = self.timed
-        result = check_text(text, self.source.path, with_fixes=False)
+        if self.task is None:
+            result = check_text(text, self.source.path, with_fixes=False)
+        else:
+            impl = text, self.source.path
+            result = check_text(self.task.text, self.task.path, impl=impl, with_fixes=False)
         again = [
             program for program in (result.programs if result.script is None else [result.script])
             if program.name == timed.name and program.runnable and same_meaning(timed.graph, program.typed)
