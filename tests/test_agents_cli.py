@@ -101,6 +101,25 @@ def test_a_store_that_cannot_be_used_costs_nothing_but_the_experience(home: Path
     assert "going on without experience" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["bench"], ["improve"], ["improve", "--kind", "optimization"]])
+def test_where_nothing_can_be_tried_the_way_out_is_told_and_no_empty_table(
+    home: Path, capsys: Captured, command: list[str]
+) -> None:
+    (home / "none").mkdir()
+    (home / "broken.step.yaml").write_text(
+        EASY.read_text(encoding="utf-8").replace("dtype:", "dtyp:"), encoding="utf-8"
+    )
+    for name, said in (("none", "STEP901 no *.step.yaml"), ("broken.step.yaml", "unknown key 'dtyp'")):
+        has_errors = name != "none" and "optimization" in command  # as those of `optimize`
+        assert main([*command, name]) == (1 if has_errors else 2)
+        out, err = capsys.readouterr()
+        lines = [line for line in out.splitlines() if not line.startswith("round 1")]
+        assert lines == []
+        assert has_errors or said in err
+        if name != "none":
+            assert "`stepsmith check`" in err
+
+
 def test_unsolved_and_unusable_have_their_exit_codes(tmp_path: Path, capsys: Captured) -> None:
     assert main(["synth", str(HARD), "--samples", "5"]) == 1
     assert "5 candidates is spent" in capsys.readouterr().out

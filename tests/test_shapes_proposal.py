@@ -93,6 +93,19 @@ def test_open_sizes_are_asked_for_with_a_guess_that_runs(file: Path) -> None:
     assert caught.value.detail["guess"] == {"x": "m k"}
 
 
+@pytest.mark.parametrize("test", ["x.sum() > 0", "bool(x.abs().max() > 1)", "len(torch.nonzero(x)) > 3"])
+def test_what_stands_in_the_way_at_any_sizes_is_told_without_asking_for_sizes(tmp_path: Path, test: str) -> None:
+    path, text = (
+        tmp_path / "own.py",
+        f"import torch\n\n\ndef f(x):\n    if {test}:\n        return x * 2\n    return x\n",
+    )
+    path.write_text(text)
+    with pytest.raises(JobError, match="depends on the values of a tensor; .* torch.where") as caught:
+        function({"path": str(path), "text": text, "selector": "f", "trusted": True}, Owner())
+    assert (caught.value.code, caught.value.detail["line"]) == ("STEP603", 5)
+    assert "stepsmith:" not in caught.value.message
+
+
 def test_a_function_that_runs_at_no_sizes_says_so(file: Path) -> None:
     found = asked(file, "impossible")
     assert "never" in found["problem"]

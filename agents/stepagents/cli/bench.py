@@ -19,6 +19,7 @@ from stepagents.cli.answer_files import AnswerFiles
 from stepagents.cli.learning import open_learning
 from stepagents.cli.orders import read_orders
 from stepagents.cli.progress import Bar, progress_bar
+from stepagents.cli.rows import NOTHING_TRIED
 from stepagents.cli.session import (
     First,
     ProposerChoice,
@@ -120,6 +121,9 @@ def bench(
     plan = _Plan(choice, wanted.orders, seeds)
     with interruptible() as stop, open_learning(experience) as learning:
         plan.carry_out(learning.demonstrations(entry, wanted.orders), stop)
+    if not plan.attempts and plan.unusable:
+        complain(NOTHING_TRIED)
+        raise typer.Exit(EXIT_UNUSABLE)
     settings = {
         "samples": wanted.orders[0].samples,
         "seeds": seeds,

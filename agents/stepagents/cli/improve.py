@@ -32,6 +32,7 @@ from stepagents.cli.programs.orders import (
     TargetWish,
     open_timers,
 )
+from stepagents.cli.rows import NOTHING_TRIED
 from stepagents.cli.session import First, ProposerChoice, interruptible, make_folder, open_sampler, show_requests
 from stepagents.executors.opening import ExecutorChoice
 from stepagents.experience.database import HoldsSecret, StoreError
@@ -175,6 +176,8 @@ def improve(
     choice = choice.for_files(order.path for order in wanted.orders)
     for unusable in wanted.unusable:
         complain(unusable.problem)
+    if not wanted.orders:
+        raise typer.Exit(EXIT_UNUSABLE)
     wanted = replace(wanted, orders=[_without_answer(order) for order in wanted.orders])
     fingerprint = _fingerprint(choice, wanted.orders, request)
     files = AnswerFiles(answers)
@@ -282,6 +285,9 @@ def _report(loop: Improvement, ended: Ended, journal: Journal, known: int, as_js
             "tasks": [standing_json(standing) for standing in loop.standings],
         }
         print(json.dumps(content, indent=2))
+        return
+    if loop.standings and all(standing.problem for standing in loop.standings):
+        complain(NOTHING_TRIED)
         return
     if loop.standings:
         console().print(standings_table(loop.standings))

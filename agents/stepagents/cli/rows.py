@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from stepagents.sampling import Sampled
 from stepagents.spending import spent_on
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE
 from stepcore.reports.text import clean
 from stepcore.text.wording import one_line
+
+NOTHING_TRIED: Final = (
+    "no task could be tried: mend what is told above, of which `stepsmith check` tells all, and give the command again"
+)
 
 
 def row_json(sampled: Sampled) -> dict[str, Any]:

@@ -86,7 +86,12 @@ def folder_of(request: SizesRequest) -> Path | None:
 
 
 def unsettled(target: Target, partial: Partial, proposal: SizesProposal) -> Refused:
-    """Return the refusal of a function of whose sizes some are open; its guess runs, unless its text says why not."""
+    """Return the refusal of a function of whose sizes some are open; its guess runs, unless its text says why not.
+
+    What stands in the way at any sizes is told alone: nobody has to write down sizes to hear that they do not help.
+    """
+    if proposal.cause is not None:
+        return proposal.cause
     first = partial.missing[0]
     if proposal.problem:
         why = f": no sizes were found at which it runs (line {proposal.line}: {proposal.problem})"

@@ -16,6 +16,7 @@ from stepagents.shapes.running import SubjectRunner
 from stepagents.shapes.solving import Solved, solve
 from stepagents.shapes.starting import StartingPoint, first_state, parameters_of, peers_of
 from stepagents.shapes.told import TextPlace, Told
+from stepagents.torchfn.blame import is_at_all_sizes
 from stepagents.torchfn.dims import Described, Description, Partial, completed, noted, noted_in_passing
 from stepagents.torchfn.examples import symbolic_arguments
 from stepagents.torchfn.guards import Guard
@@ -42,11 +43,15 @@ class SizedArgument(Record):
 
 
 class SizesProposal(Record):
-    """Sizes of all arguments that were missing. ``problem`` says why the function does not run at them."""
+    """Sizes of all arguments that were missing. ``problem`` says why the function does not run at them.
+
+    ``cause`` is that problem where sizes have nothing to do with it.
+    """
 
     arguments: Sequence[SizedArgument]
     problem: str = ""
     line: int = 0
+    cause: Refused | None = None
 
     @property
     def is_settled(self) -> bool:
@@ -172,8 +177,12 @@ def _checked(subject: TracedSubject, partial: Partial, found: SizesProposal, gua
     try:
         sizing_of(subject.with_arguments(description.arguments or ()), {}, guard)
     except Refused as refused:
-        return replace(found, problem=str(refused), line=refused.findings[0].line)
+        return replace(found, problem=str(refused), line=refused.findings[0].line, cause=_cause(refused))
     return found
+
+
+def _cause(refused: Refused | None) -> Refused | None:
+    return refused if refused is not None and is_at_all_sizes(refused) else None
 
 
 def written_down(item: Described) -> SizedArgument:
@@ -256,7 +265,7 @@ def _proposal(
     if failure is None:
         return SizesProposal(found)
     problem = str(failure.refused) if failure.refused is not None else failure.message
-    return SizesProposal(found, problem, failure.line or target.line)
+    return SizesProposal(found, problem, failure.line or target.line, _cause(failure.refused))
 
 
 def _source(target: Target, name: str, start: StartingPoint, solved: Solved) -> tuple[str, bool]:

@@ -100,6 +100,12 @@ def is_leak(error: BaseException) -> bool:
     return any(re.search(_LEAK[0], f"{class_name(cause)}: {_in_users_terms(cause)}") for cause in _causes(error))
 
 
+def is_at_all_sizes(error: Refused) -> bool:
+    """Whether ``error`` tells what no other sizes of the arguments would mend."""
+    meanings = {meaning for _pattern, meaning, _advice in _MEANINGS}
+    return error.findings[0].message in meanings
+
+
 def _size_advice(text: str) -> str:
     words = ("shape", "size", "dimension", "broadcast", "index")
     return "check the sizes given for its arguments" if any(word in text.lower() for word in words) else ""

@@ -73,6 +73,10 @@ def improve_programs(
     programs = ProgramOrders(request.wish)
     with interruptible() as stop:
         orders = {f"{order.path}::{order.name}": order for order in programs.each(texts, stop)}
+        if all(order.subject is None for order in orders.values()):
+            for name, order in orders.items():
+                complain(f"{one_line(name)}: {order.erroneous.problem}")
+            return EXIT_INTERRUPTED if stop.is_set() else EXIT_UNUSABLE if programs.unusable else EXIT_FINDINGS
         try:
             fingerprint = _fingerprint(orders.values(), request)
             runs = Journal.runs(store, fingerprint)
