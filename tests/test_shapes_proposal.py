@@ -100,7 +100,7 @@ def test_what_stands_in_the_way_at_any_sizes_is_told_without_asking_for_sizes(tm
         f"import torch\n\n\ndef f(x):\n    if {test}:\n        return x * 2\n    return x\n",
     )
     path.write_text(text)
-    with pytest.raises(JobError, match="depends on the values of a tensor; .* torch.where") as caught:
+    with pytest.raises(JobError, match=r"depends on the values of a tensor; .* torch\.where") as caught:
         function({"path": str(path), "text": text, "selector": "f", "trusted": True}, Owner())
     assert (caught.value.code, caught.value.detail["line"]) == ("STEP603", 5)
     assert "stepsmith:" not in caught.value.message

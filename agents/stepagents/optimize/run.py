@@ -80,7 +80,8 @@ def optimized(
     empty = Optimized(subject.path, subject.name, target.chip.name, subject.text)
     first = judges.begin()
     if first.ended:
-        problem = f"{first.reason} before it was verified as it is"
+        more = "; give it more" if first.ended == "time" else ""
+        problem = f"{first.reason} before it was verified as it is{more}"
         return replace(empty, ended=first.ended, interrupted=first.ended == "stopped", problem=problem)
     if not first.accepted:
         return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
