@@ -26,6 +26,7 @@ import stepagents.optimize.proof
 from optimized_programs import assert_optimized
 from programs import count
 from stepagents.cli.optimize import optimize
+from stepagents.cli.programs.answered import answered_task
 from stepagents.executors.executor import Executor, worker_command
 from stepagents.optimize.archive import Archive
 from stepagents.optimize.candidates import FasterText, Goal, OptimizeTarget
@@ -38,9 +39,11 @@ from stepagents.optimize.trials import SpreadTrials
 from stepagents.optimize.worker import OPTIMIZE_WORKER
 from stepcore.chips.keys import all_values, described
 from stepcore.chips.reader import read_hardware
+from stepcore.frontend.yaml.tasks import read_answer
 from stepcore.isolation import TEXT
 from stepcore.jobdata.kinds import JobKind
 from stepcore.jobdata.optimizing import SITES, TRIAL, Figures, SitesRequest
+from stepcore.jobdata.programs import AnswerFile
 from stepcore.jobs import Job, JobError, Limits
 from stepcore.rewrites import REWRITES, RewriteSubject, subject_of
 from stepcore.rewrites.explaining import explained
@@ -602,3 +605,81 @@ def test_what_cannot_be_used_is_told(tmp_path: Path, words: list[str], said: str
     code, output = run(str(path), *words)
     assert code == 2
     assert said in output
+
+
+ANSWER = """\
+# mine
+impl: |
+
+  whole, row = step.Copy().apply(E0)  # a row waits for its sum
+  total = step.Accum(fn=fn_add, b=1).apply(whole)
+  return step.Map(fn=fn_divide).apply((row, step.Repeat(n=M).apply(total)))
+# the end
+"""
+ANSWERED = """\
+inputs:
+- {name: E0, dtype: fp32, dims: [M, N], data_gen: torch.rand}
+fns:
+- {name: Add, func_name: fn_add, init: [0], input_dtype: fp32, output_dtype: fp32, apply: "return [state[0]+input[0]]"}
+- {name: D, func_name: fn_divide, input_dtype: [fp32, fp32], output_dtype: fp32, apply: "return [input[0] / input[1]]"}
+outputs:
+- {name: S0, dtype: fp32, dims: [M, N], data_transform: ["input_data['E0'] / input_data['E0'].sum(1, keepdim=True)"]}
+"""
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\n"])
+def test_an_answer_is_written_back_whatever_its_block_looks_like(newline: str) -> None:
+    before = "total = step.Accum(fn=fn_add, b=1).apply(whole)"
+    for text in (
+        ANSWER,
+        ANSWER.replace("impl: |", "impl: |2-"),
+        "impl: 'return E0'\n",
+        ANSWER.partition("\n")[2],
+    ):
+        file = AnswerFile("a.impl.yaml", text.replace("\n", newline))
+        answered = answered_task(ANSWERED.replace("\n", newline), "a.step.yaml", file)
+        made = answered.written(
+            answered.text.replace(before, f"{before}  # changed").replace("return E0", "return E00")
+        )
+        impl = read_answer(made, "").impl
+        assert impl is not None and ("# changed" in impl.source.text or "E00" in impl.source.text)
+        with pytest.raises(ValueError, match="more of the task"):
+            answered.written(answered.text.replace("fn_add", "fn_more"))
+
+
+@pytest.mark.parametrize("own", ["", "impl: |\n  return E0\n"])
+def test_an_answer_in_a_file_of_its_own_is_made_faster_and_its_task_stays(tmp_path: Path, own: str) -> None:
+    """Inputs and functions are the task's, so no rewrite may change them; lines are those of the answer."""
+    task, answer = tmp_path / "shares.step.yaml", tmp_path / "answers" / "shares.impl.yaml"
+    answer.parent.mkdir()
+    task.write_text(ANSWERED + own)
+    answer.write_text(ANSWER)
+    words = [str(task), "--impl", str(answer.parent), "--hw", "paper"]
+    code, told = run(*words, "--explain")
+    assert (code, f"in {answer} on paper" in told) == (0, True), told
+    assert re.search(r"depths +can +line 4 step\.Copy: ", told), told
+    assert re.search(r"whole-rows +cannot .*: it changes more of the task than `impl`", told), told
+    code, told = run(*words)
+    assert (code, f"--- {answer}" in told, task.read_text()) == (0, True, ANSWERED + own), told
+    (row,) = rows(*words, "--apply")
+    assert (row["cycles_before"], row["verified"], task.read_text()) == (None, True, ANSWERED + own)
+    after = answer.read_text()
+    changed = [line for line in ndiff(ANSWER.splitlines(), after.splitlines()) if line[0] in "+-"]
+    assert changed and all("step." in line for line in changed)
+    assert after.startswith("# mine\nimpl: |") and after.endswith("# the end\n")
+    again = rows(*words)[0]
+    assert again["cycles_before"] == row["cycles"]
+
+
+def test_an_answer_that_is_none_is_told(tmp_path: Path) -> None:
+    task, answer = tmp_path / "shares.step.yaml", tmp_path / "shares.impl.yaml"
+    task.write_text(ANSWERED)
+    for text, said in (
+        ("inputs: []\n", "shares.impl.yaml:1:1: STEP906"),
+        (ANSWER.replace("(row,", "(rows,"), "verify --impl"),
+    ):
+        answer.write_text(text)
+        code, told = run(str(task), "--impl", str(answer))
+        assert (code, said in told) == (2 if "STEP" in said else 1, True), told
+    code, told = run(str(EXAMPLES / "rms_norm.py"), "--impl", str(answer))
+    assert (code, "--impl answers task files" in told) == (2, True)

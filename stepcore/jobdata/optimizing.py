@@ -37,7 +37,7 @@ class TrialSubject(Record, kw_only=True):
     """One program of a file, and what it is optimized for.
 
     ``chip`` is the text of a chip's description, ``compute`` the FLOPs per cycle that all its units may have,
-    ``capacity`` bytes on it (0: no limit).
+    ``capacity`` bytes on it (0: no limit). ``only_impl``: of a task nothing but the program may change.
     """
 
     path: str
@@ -47,6 +47,7 @@ class TrialSubject(Record, kw_only=True):
     chip: str
     compute: int
     capacity: int
+    only_impl: bool = False
 
 
 class SitesRequest(TrialSubject, kw_only=True):

@@ -11,6 +11,7 @@ from stepcore.rewrites.subject import RewritePlace, RewriteSite, RewriteSubject,
 from stepcore.text.span import Span
 
 _UNCHECKED: Final = "what it would write does not check, or takes or gives something else"
+_MORE: Final = "it changes more of the task than `impl`, which an answer in a file of its own cannot"
 _NO_PLACE: Final = "the program has no place for it"
 _UNTIMED: Final = "it looks at cycles, and the program was not timed"
 
@@ -30,10 +31,12 @@ class ExplainedPlace(Record):
     span: Span | None = None
 
 
-def explained(subject: RewriteSubject, rewrites: Sequence[Rewrite]) -> Iterator[ExplainedPlace]:
+def explained(
+    subject: RewriteSubject, rewrites: Sequence[Rewrite], *, only_impl: bool = False
+) -> Iterator[ExplainedPlace]:
     """Yield, for each rewrite in turn, each place that it is about once, in the order of its places; one for no place.
 
-    Each site is applied and checked, as the search would do it.
+    Each site is applied and checked, as the search would do it. ``only_impl``: of a task only the program may change.
     """
     for rewrite in rewrites:
         if subject.unwritable:
@@ -43,15 +46,16 @@ def explained(subject: RewriteSubject, rewrites: Sequence[Rewrite]) -> Iterator[
             yield ExplainedPlace(rewrite.name, False, _UNTIMED)
             continue
         found: dict[tuple[object, ...], ExplainedPlace] = {}
-        for each in (_explained(subject, place) for place in rewrite.places(subject)):
+        for each in (_explained(subject, place, only_impl) for place in rewrite.places(subject)):
             found.setdefault((each.applies, each.sentence, each.line, each.operator), each)  # alike on one line: once
         yield from found.values() or [ExplainedPlace(rewrite.name, False, f"{_NO_PLACE} ({rewrite.summary})")]
 
 
-def _explained(subject: RewriteSubject, place: RewritePlace) -> ExplainedPlace:
+def _explained(subject: RewriteSubject, place: RewritePlace, only_impl: bool) -> ExplainedPlace:
     if isinstance(place, RewriteSite):
-        applies = applied(subject, place) is not None
-        sentence = place.sentence if applies else f"{place.sentence}: {_UNCHECKED}"
+        is_more = only_impl and not subject.is_within_impl(place)
+        applies = not is_more and applied(subject, place) is not None
+        sentence = place.sentence if applies else f"{place.sentence}: {_MORE if is_more else _UNCHECKED}"
         return ExplainedPlace(place.rewrite, applies, sentence, *_shown(subject, _edited(subject, place)))
     return ExplainedPlace(place.rewrite, False, place.sentence, *_shown(subject, place.place))
 

@@ -99,6 +99,13 @@ class RewriteSubject:
             return Embedded.whole(self.text)
         return task.impl.source if task.impl is not None and task.impl.source.verbatim else None
 
+    def is_within_impl(self, site: RewriteSite) -> bool:
+        """Whether a rewrite changes nothing of a task but its program."""
+        if self.code is None:
+            return False
+        outer = self.code.outer
+        return all(outer.start <= edit.span.start <= edit.span.end <= outer.end for edit in site.edits)
+
     @property
     def unwritable(self) -> str:
         """Why no line of the program can be rewritten, "" where nothing speaks against it."""

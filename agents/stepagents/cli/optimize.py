@@ -18,6 +18,7 @@ from stepagents.cli.programs.orders import (
     ComputeOption,
     GoalOption,
     HwOption,
+    ImplOption,
     ProgramOrder,
     ProgramOrders,
     ProgramsArgument,
@@ -25,7 +26,7 @@ from stepagents.cli.programs.orders import (
     open_timers,
 )
 from stepagents.cli.programs.search import ProgramSearch
-from stepagents.cli.programs.view import nothing_text, show, show_problem
+from stepagents.cli.programs.view import ChangedFile, changed_file, nothing_text, show, show_problem
 from stepagents.cli.remembering import open_memory
 from stepagents.cli.session import ProposerChoice, interruptible, make_folder
 from stepagents.executors.opening import ExecutorChoice
@@ -58,6 +59,7 @@ def optimize(
     capacity: CapacityOption = None,
     compute: ComputeOption = COMPUTE,
     goal: GoalOption = Goal.CYCLES,
+    impl: ImplOption = None,
     budget_seconds: Annotated[
         float | None,
         typer.Option("--budget-seconds", min=0.1, max=604_800.0, metavar="S",
@@ -106,7 +108,7 @@ def optimize(
     )  # fmt: skip
     wish = ModelWish(proposer, asked, shows_request=show_request)
     wish.check()
-    orders = ProgramOrders(TargetWish(hw, capacity, compute, goal))
+    orders = ProgramOrders(TargetWish(hw, capacity, compute, goal, impl))
     if explain:
         _explain(programs, orders, output_format, apply=apply)
     if show_request:
@@ -115,7 +117,7 @@ def optimize(
     heard = ProgramAnswers(answers)
     choice = ExecutorChoice(ray_address=ray_address, workers=workers, module=OPTIMIZE_WORKER)
     goes_on = proposer is Proposer.AUTO
-    parts = [sorted(programs), hw, capacity, compute, goal.value, proposer.value]
+    parts = [sorted(programs), hw, capacity, compute, goal.value, proposer.value, *([] if impl is None else [impl])]
     from stepagents.optimize.run import ModelAdvice
 
     with (
@@ -133,9 +135,10 @@ def optimize(
             outcome = _optimized(order, search, None if asker is None else ModelAdvice(asker, goes_on))
             heard.end(outcome)
             outcomes.append(outcome)
-            is_written = apply and _apply(outcome, orders)
+            changed = changed_file(outcome, order.answer)
+            is_written = apply and changed is not None and _apply(changed, orders)
             if output_format is OptimizeFormat.TEXT:
-                show(outcome, orders.wish, with_diff=not is_written)
+                show(outcome, orders.wish, None if is_written else changed)
             else:
                 show_problem(outcome)
     if output_format is OptimizeFormat.JSON:
@@ -187,17 +190,15 @@ def _optimized(order: ProgramOrder, search: ProgramSearch, advice: ModelAdvice |
     return search.run(order, order.subject, f"{one_line(order.path)}::{order.name}", advice=advice)[0]
 
 
-def _apply(outcome: Optimized, orders: ProgramOrders) -> bool:
+def _apply(changed: ChangedFile, orders: ProgramOrders) -> bool:
     """Write the best text, unless the file was changed in the meantime; return whether it is in the file."""
-    if not outcome.is_faster or outcome.best is None:
-        return False
-    path = Path(outcome.path)
+    path = Path(changed.path)
     try:
         file, _config = read_target(FileTarget(path), orders.configs)
-        if file.text != outcome.text:
+        if file.text != changed.before:
             orders.refuse(f"{one_line(path)}: it was changed in the meantime, and is left as it is")
             return False
-        file.write(outcome.best.text)
+        file.write(changed.after)
     except Unusable as error:  # it was removed in the meantime
         orders.refuse(f"{one_line(path)}: {error.code} {error.message}")
         return False

@@ -12,7 +12,7 @@ from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import Timed, time_program
 from stepcore.jobdata.optimizing import Figures
 from stepcore.records import Record
-from stepcore.rewrites import RewriteSubject
+from stepcore.rewrites import Rewrite, RewriteSite, RewriteSubject
 from stepcore.rewrites.bandwidths import compute_used
 from stepcore.timing.hardware import Hardware
 
@@ -29,12 +29,20 @@ class Goal(Enum):
 
 
 class OptimizeTarget(Record):
-    """What programs are optimized for: a chip, FLOPs per cycle of all its units, and bytes on it (0: no limit)."""
+    """What programs are optimized for: a chip, FLOPs per cycle of all its units, and bytes on it (0: no limit).
+
+    ``only_impl``: of a task nothing but the program may change, as where that is an answer in a file of its own.
+    """
 
     chip: Hardware
     compute: int = COMPUTE
     capacity: int = 0
     goal: Goal = Goal.CYCLES
+    only_impl: bool = False
+
+    def sites(self, rewrite: Rewrite, subject: RewriteSubject) -> tuple[RewriteSite, ...]:
+        """Return where a rewrite applies to a program and changes nothing that is to stay."""
+        return tuple(site for site in rewrite.sites(subject) if not self.only_impl or subject.is_within_impl(site))
 
 
 class OptimizeStep(Record):

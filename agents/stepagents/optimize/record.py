@@ -191,6 +191,7 @@ def search_order(subject: RewriteSubject, target: OptimizeTarget, *, remembers: 
     """Return the words of an order: all that its outcome depends on. ``remembers``: optimization memory guides it."""
     chip, affine = repr(target.chip), subject.affine
     order = [subject.text, subject.name, chip, str(target.compute), str(target.capacity), target.goal.value, affine]
+    order += ["impl"] if target.only_impl else []
     return order if remembers else [*order, "none"]
 
 

@@ -108,7 +108,7 @@ class Trier:
             if subject is None or subject.timed is None:
                 yield LookedAt([() for _ in rewrites], _UNKNOWN)
             else:
-                sites = [tuple(rewrite.sites(subject)) for rewrite in rewrites]
+                sites = [self._target.sites(rewrite, subject) for rewrite in rewrites]
                 yield LookedAt(sites, bottleneck_of(subject.timed, self._target))
 
     def estimates(self, trials: Sequence[Trial]) -> Iterator[int | None]:
@@ -179,6 +179,7 @@ class SpreadTrials:
         about = TrialSubject(
             path=subject.path, program=subject.name, affine=subject.affine,
             chip_name=chip.name, chip=described(chip), compute=target.compute, capacity=target.capacity,
+            only_impl=target.only_impl,
         )  # fmt: skip
         self.problem = ""
         self._executor = executor
@@ -268,6 +269,6 @@ class TrialService:
         about = shared(TrialSubject, request)
         if self._trier is None or about != self._of:
             chip = read_hardware(request.chip, request.chip_name)
-            target = OptimizeTarget(chip, request.compute, request.capacity)
+            target = OptimizeTarget(chip, request.compute, request.capacity, only_impl=request.only_impl)
             self._of, self._trier = about, Trier(request.path, request.program, target, request.affine)
         return self._trier

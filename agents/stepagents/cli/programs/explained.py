@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from stepagents.cli.programs.orders import ProgramOrder
@@ -19,7 +20,12 @@ def explained_order(order: ProgramOrder) -> list[ExplainedPlace] | None:
     if order.subject is None:
         complain(clean(f"{_name(order)}: {order.erroneous.problem}"))
         return None
-    return list(explained(timed_subject(order.subject, order.target) or order.subject, REWRITES))
+    subject = timed_subject(order.subject, order.target) or order.subject
+    places = explained(subject, REWRITES, only_impl=order.target.only_impl)
+    if order.answer is None:
+        return list(places)
+    line = order.answer.line
+    return [replace(place, line=line(place.line)) if place.line else place for place in places]
 
 
 def show_explained(order: ProgramOrder, places: Sequence[ExplainedPlace]) -> None:
@@ -51,4 +57,5 @@ def explained_json(order: ProgramOrder, places: Sequence[ExplainedPlace] | None)
 
 
 def _name(order: ProgramOrder) -> str:
-    return f"{one_line(order.path)}::{one_line(order.name)}"
+    where = "" if order.answer is None else f" in {one_line(order.answer.file.path)}"
+    return f"{one_line(order.path)}::{one_line(order.name)}{where}"

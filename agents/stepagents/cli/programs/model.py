@@ -121,7 +121,7 @@ def show_first_request(wish: ModelWish, order: ProgramOrder, items: Sequence[Opt
         why = order.erroneous.problem if order.subject is None else "it stops or cannot be timed, so no model is asked"
         complain(clean(f"{one_line(order.path)}::{order.name}: {why}"))
         return False
-    sites = [site for rewrite in REWRITES for site in rewrite.sites(subject)]
+    sites = [site for rewrite in REWRITES for site in order.target.sites(rewrite, subject)]
     fits = fitting(items, bottleneck_of(subject.timed, order.target), MOST_ITEMS)
     write_program(messages_text(endpoint, planner_messages(subject, order.target, sites, fits, (), PLANS)))
     return True

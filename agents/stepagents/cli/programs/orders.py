@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from shlex import join
+from shlex import join, quote
 from threading import Event
 from typing import Annotated, Final
 
 import typer
 
 from stepagents.cli.options import ExecutorName
+from stepagents.cli.programs.answered import AnsweredTask, answered_task
 from stepagents.cli.session import open_workers
 from stepagents.executors.executor import Executor, available_cpus
 from stepagents.executors.opening import ExecutorChoice
@@ -19,7 +20,7 @@ from stepagents.optimize.candidates import Goal, OptimizeTarget
 from stepagents.optimize.outcome import Optimized
 from stepcore.chips.chosen import Chips
 from stepcore.chips.keys import HardwareError
-from stepcore.cli.targets import FileTarget, find_targets, no_program, read_target
+from stepcore.cli.targets import FileTarget, answer_to, find_targets, no_program, read_target
 from stepcore.cli.terminal import complain
 from stepcore.cli.time import unusable_chip
 from stepcore.cycles.bounds import COMPUTE
@@ -50,25 +51,34 @@ ComputeOption = Annotated[
 GoalOption = Annotated[
     Goal, typer.Option("--goal", help="The fewest cycles; the fewest bytes on chip without more cycles; or the front.")
 ]
+ImplOption = Annotated[
+    str | None,
+    typer.Option("--impl", metavar="FILE|DIR", help="The answer, or a folder with NAME.impl.yaml for each task."),
+]
 
 
 class TargetWish(Record):
-    """What programs are made faster for, as the command line says it."""
+    """What programs are made faster for, as the command line says it; ``impl`` names answers to tasks."""
 
     hw: str | None
     capacity: int | None
     compute: int
     goal: Goal
+    impl: str | None = None
 
     def explaining(self, path: str, program: str) -> str:
         """Return the call that tells where each rewrite applies in a program, and why not elsewhere."""
         chip = [] if self.hw is None else ["--hw", self.hw]
         compute = [] if self.compute == COMPUTE else ["--compute", str(self.compute)]
-        return join(["stepsmith", "optimize", "--explain", *chip, *compute, f"{path}::{program}"])
+        impl = [] if self.impl is None else ["--impl", self.impl]
+        return join(["stepsmith", "optimize", "--explain", *chip, *compute, *impl, f"{path}::{program}"])
 
 
 class ProgramOrder(Record):
-    """One program of a file; ``subject`` is None where it has errors."""
+    """One program of a file; ``subject`` is None where it has errors.
+
+    ``answer`` is where the program of a task stands if not in ``path``; ``text`` is then the task with it.
+    """
 
     path: Path
     name: str
@@ -76,11 +86,13 @@ class ProgramOrder(Record):
     config: Config
     subject: RewriteSubject | None
     target: OptimizeTarget
+    answer: AnsweredTask | None = None
 
     @property
     def erroneous(self) -> Optimized:
         """What comes of an order without a subject."""
-        problem = "it has errors: run `stepsmith check`"
+        how = "check" if self.answer is None else f"verify --impl {quote(self.answer.file.path)}"
+        problem = f"it has errors: run `stepsmith {how}`"
         return Optimized(str(self.path), self.name, self.target.chip.name, self.text, problem=problem)
 
 
@@ -112,10 +124,10 @@ class ProgramOrders:
     def _file(self, target: FileTarget | Unusable, stop: Event) -> Iterator[ProgramOrder]:
         if isinstance(target, Unusable):
             raise target
-        file, config = read_target(target, self.configs)
+        text, config, _answer = self._read(target)
         from stepcore.check import check_text
 
-        result = check_text(file.text, str(target.path), affine=config.affine, with_fixes=False)
+        result = check_text(text, str(target.path), affine=config.affine, with_fixes=False)
         names = [program.name for program in result.programs if target.program in (None, program.name)]
         if not names:
             if result.script is not None and not result.programs:
@@ -124,16 +136,25 @@ class ProgramOrders:
         for name in dict.fromkeys(names):
             if stop.is_set():
                 return
-            file, config = read_target(target, self.configs)  # `optimize --apply` may have changed it
-            yield self._order(target.path, file.text, name, config)
+            text, config, answer = self._read(target)  # `optimize --apply` may have changed it
+            yield self._order(target.path, text, name, config, answer)
 
-    def _order(self, path: Path, text: str, name: str, config: Config) -> ProgramOrder:
+    def _read(self, target: FileTarget) -> tuple[str, Config, AnsweredTask | None]:
+        """Return the text of a file, with the answer of ``--impl`` in it."""
+        file, config = read_target(target, self.configs)
+        if self.wish.impl is None:
+            return file.text, config, None
+        answer = answered_task(file.text, str(target.path), answer_to(target, self.wish.impl))
+        return answer.text, config, answer
+
+    def _order(self, path: Path, text: str, name: str, config: Config, answer: AnsweredTask | None) -> ProgramOrder:
         from stepcore.rewrites import subject_of
 
         wish, chip = self.wish, self._chips.chip(config, self.wish.hw)
         capacity = chip.onchip.capacity if wish.capacity is None else wish.capacity
-        target = OptimizeTarget(chip, wish.compute, capacity, wish.goal)
-        return ProgramOrder(path, name, text, config, subject_of(text, str(path), name, config.affine), target)
+        target = OptimizeTarget(chip, wish.compute, capacity, wish.goal, only_impl=answer is not None)
+        subject = subject_of(text, str(path), name, config.affine)
+        return ProgramOrder(path, name, text, config, subject, target, answer)
 
 
 @contextmanager

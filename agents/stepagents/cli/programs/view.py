@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import unified_diff
 
+from stepagents.cli.programs.answered import AnsweredTask
 from stepagents.cli.programs.orders import TargetWish
 from stepagents.optimize.candidates import FasterText
 from stepagents.optimize.outcome import Optimized, brought
 from stepcore.cli.terminal import complain, waiting
+from stepcore.records import Record
 from stepcore.reports.text import clean
 from stepcore.text.wording import one_line, times_text
 
@@ -22,8 +24,26 @@ def watching(name: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: update(f"optimizing {name}: {one_line(text)}")
 
 
-def show(outcome: Optimized, wish: TargetWish, *, with_diff: bool) -> None:
-    """Print what came of one program: before and after, the front, the steps, and the difference of the texts.
+class ChangedFile(Record):
+    """What the best program changes: the file at ``path`` from one text to another."""
+
+    path: str
+    before: str
+    after: str
+
+
+def changed_file(outcome: Optimized, answer: AnsweredTask | None) -> ChangedFile | None:
+    """Return what the best program changes, None where nothing; ``answer`` is where a task's program stands."""
+    if not outcome.is_faster or outcome.best is None:
+        return None
+    made = outcome.best.text
+    if answer is None:
+        return ChangedFile(outcome.path, outcome.text, made)
+    return ChangedFile(answer.file.path, answer.file.text, answer.written(made))
+
+
+def show(outcome: Optimized, wish: TargetWish, changed: ChangedFile | None) -> None:
+    """Print what came of one program: before and after, the front, the steps, and the difference in ``changed``.
 
     Where nothing helped, it says which call tells why.
     """
@@ -33,9 +53,9 @@ def show(outcome: Optimized, wish: TargetWish, *, with_diff: bool) -> None:
         return
     print("\n".join(map(one_line, _summary(name, outcome, outcome.best, wish))))
     _refused(outcome)
-    if with_diff and outcome.is_faster:
+    if changed is not None:
         print()
-        sys.stdout.writelines(f"{clean(line)}\n" for line in _diff(outcome, outcome.best))
+        sys.stdout.writelines(f"{clean(line)}\n" for line in _diff(changed))
     print(flush=True)
 
 
@@ -89,7 +109,7 @@ def _refused(outcome: Optimized) -> None:
         complain(f"{one_line(outcome.program)}: {reason}")
 
 
-def _diff(outcome: Optimized, best: FasterText) -> Iterator[str]:
-    path = one_line(outcome.path)
-    lines = unified_diff(outcome.text.splitlines(), best.text.splitlines(), path, path, lineterm="", n=1)
+def _diff(changed: ChangedFile) -> Iterator[str]:
+    path = one_line(changed.path)
+    lines = unified_diff(changed.before.splitlines(), changed.after.splitlines(), path, path, lineterm="", n=1)
     return iter(lines)
