@@ -458,6 +458,7 @@ def test_no_redirect_is_followed(status: int, no_backoff: None) -> None:
             handler.end_headers()
 
         with FakeModelServer(always(redirects)) as server:
-            assert fault_of(transport(server)).fault is Fault.NOT_FOUND
-            assert len(server.asked) == 1
+            fault = fault_of(transport(server))
+            assert (fault.fault, len(server.asked)) == (Fault.NOT_FOUND, 1)
+            assert "leads elsewhere, where nothing is sent; give the address that is meant" in fault.message
         assert other.asked == []

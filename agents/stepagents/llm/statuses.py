@@ -33,6 +33,8 @@ class StatusError(Exception):
         message = redact(message)
         is_page = "html" in self.headers.get("content-type", "") or message.startswith("<")
         told = "a web page" if is_page else message or "no message"
+        if 300 <= self.status < 400:
+            told = "it leads elsewhere, where nothing is sent; give the address that is meant"
         fault = _fault(self.status, f"{code} {message}".lower())
         return FaultError(fault, f"{name} answered {self.status}: {told}", retry_after=_retry_after(self.headers))
 
