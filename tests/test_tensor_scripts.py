@@ -13,6 +13,7 @@ from job_records import verify
 from quiet import Quiet
 from stepcore.check import CheckResult, check_text
 from stepcore.cli import main
+from stepcore.frontend.script import STREAM_MEMBERS
 from stepcore.ide.analysis import analyze
 
 HEAD = """import torch
@@ -255,3 +256,49 @@ def test_beside_programs_python_makes_streams_and_inside_none_does() -> None:
     assert checked(PROGRAM + OF + published).diagnostics == []
     inside = PROGRAM.replace("return E0", "return step.Stream.of(E0)")
     assert [item.code for item in checked(inside).diagnostics if item.code != "STEP103"] == ["STEP222"]
+
+
+LACKING = {
+    "E0.foo": "has no attribute foo",
+    "step.Copy().apply(E0).data": "these are 2 streams, and one has it: step.Copy().apply(E0)[0].data",
+    "made(E0).foo": "has no attribute foo",
+    "step.Copy().apply(E0).shape": "has no attribute shape",
+}
+HELPED = "def made(x):\n    return step.Bufferize(a=1).apply(x)\n\n\n"
+
+
+@pytest.mark.parametrize("expression", LACKING)
+def test_what_streams_lack_is_found_by_check(expression: str, tmp_path: Path) -> None:
+    """A run ended with AttributeError where check had found nothing."""
+    text = f"{HELPED}{OF}print({expression})\n"
+    (found,) = checked(text).diagnostics
+    assert found.code == "STEP224"
+    assert LACKING[expression] in found.message
+    file = tmp_path / "lacking.py"
+    file.write_text(HEAD + text, encoding="utf-8")
+    with pytest.raises(AttributeError):
+        runpy.run_path(str(file))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "print(E0.shape, E0.dtype, E0.rank, E0.data[0].shape, E0.ctx, E0.name)",
+        "E0.note = 3\nprint(E0.note)",
+        "if hasattr(E0, 'foo'):\n    print(E0.foo)",
+        "try:\n    print(E0.foo)\nexcept AttributeError:\n    pass",
+        "c = step.Copy().apply(E0)\nprint(c.count(3), len(c))",
+        "a, b = step.Copy().apply(E0)\nprint(a.data, b.shape)",
+    ],
+)
+def test_what_python_finds_is_passed(lines: str, tmp_path: Path) -> None:
+    codes = {each.code for each in checked(f"{OF}{lines}\n").diagnostics}
+    assert "STEP224" not in codes
+    file = tmp_path / "found.py"
+    file.write_text(f"{HEAD}{OF}{lines}\n", encoding="utf-8")
+    runpy.run_path(str(file))
+
+
+def test_the_members_of_streams_are_those_of_the_class() -> None:
+    stream = step.Stream("E0", step.f32, 1, [4, 3])
+    assert {name for name in dir(stream) if not name.startswith("_")} == STREAM_MEMBERS

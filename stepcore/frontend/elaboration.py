@@ -169,6 +169,14 @@ class Elaboration(ABC):
         """Return where ``node`` of the current function stands in the file."""
         return node_span(self.frame.code, node)
 
+    def lacks(self, owner: Value, node: ast.Attribute) -> bool:
+        """Return whether ``owner`` certainly has no such attribute where the text is run."""
+        return True
+
+    def report_certain(self, code: str, where: ast.AST | Span, message: str, way_out: str, fix: Fix | None) -> None:
+        """Add a finding on what no run gets past, in scripts, too."""
+        self.report(code, where, message, way_out, fix=fix)
+
     def report(
         self,
         code: str,

@@ -44,6 +44,11 @@ from stepcore.types import Scalar, StreamType, STuple
 
 _CHECKS: Final = frozenset({"assert_close", "assert_allclose", "assert_array_equal", "assert_equal", "allclose"})
 _STREAM: Final = ("name", "dtype", "rank", "shape")
+# What Python finds at a stream of :mod:`stepcore.surface.stream`, and at any object.
+STREAM_MEMBERS: Final = frozenset(
+    {"consumed_at", "consumed_in", "ctx", "data", "dtype", "facts", "has_data", "label", "name", "of", "origin"}
+    | {"rank", "shape", "type", "typed", "values", "waits"}
+)
 _OF: Final = ("tensors", "dtype", "shape", "ctx", "name")
 
 
@@ -63,9 +68,13 @@ class ScriptElaborator(Elaborator):
         self._floating: str | None = "float32"  # of tensors that say no dtype
         self.module = module
         self.prints = True
+        self._guarded = 0  # statements around that catch what is raised
+        self._tree = ast.Module([], [])
+        self._set: frozenset[str] | None = None  # attributes that the script sets, once somebody asked
 
     def follow(self, tree: ast.Module, code: Embedded) -> None:
         """Run the script; never raises on user input."""
+        self._tree = tree
         self.suppress_unused = True  # what a script does with a stream besides (printing, plots) is not followed
         scope = Scope({"__name__": "__main__"}, self.module.scope)  # it is run, and not imported
         self.frame = Frame(scope, code, EvaluationContext("root", code, body=tree.body))
@@ -119,6 +128,27 @@ class ScriptElaborator(Elaborator):
             self.frame = outer
         self.lost = self.lost or len(self.graph.inputs) > before  # how often it runs, if it does
 
+    def lacks(self, owner: Value, node: ast.Attribute) -> bool:
+        """See :class:`Elaboration`: a stream has what Python's class has, and several are a tuple.
+
+        Nothing is said where Python may not get there, or an attribute of this name is set somewhere.
+        """
+        name = node.attr
+        if self._guarded or name.startswith("__"):
+            return False
+        if isinstance(owner, StreamRef):
+            lacks = name not in STREAM_MEMBERS
+        else:
+            streams = isinstance(owner, tuple | list) and bool(owner) and all(isinstance(o, StreamRef) for o in owner)
+            lacks = streams and not hasattr((), name) and not hasattr([], name)
+        if lacks and self._set is None:
+            self._set = _attributes_set(self._tree)
+        return lacks and name not in (self._set or ())
+
+    def report_certain(self, code: str, where: ast.AST | Span, message: str, way_out: str, fix: Fix | None) -> None:
+        """See :class:`Elaboration`."""
+        super().report(code, where, message, way_out, fix=fix)
+
     def report(
         self,
         code: str,
@@ -142,7 +172,9 @@ class ScriptElaborator(Elaborator):
             case ast.With():
                 self.suite(statement.body)
             case ast.Try():
+                self._guarded += 1
                 self.suite([*statement.body, *statement.orelse, *statement.finalbody])
+                self._guarded -= 1
             case ast.Import() | ast.ImportFrom():
                 # Those at the top are known already: the module was read for its names.
                 for alias in statement.names:
@@ -290,6 +322,19 @@ class ScriptElaborator(Elaborator):
             case ast.Name(name):
                 return names.get(name) == TypeMaker("Stream")
         return False
+
+
+def _attributes_set(tree: ast.Module) -> frozenset[str]:
+    """Return the names of attributes that a script sets, or asks about by their names."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.Attribute(attr=name, ctx=ast.Store())
+                | ast.Call(func=ast.Name("hasattr" | "setattr"), args=[_, ast.Constant(str(name)), *_])
+            ):
+                found.add(name)
+    return frozenset(found)
 
 
 def with_marks(text: str, mark: str) -> ast.Module:

@@ -14,6 +14,7 @@ from stepcore.fn.prelude import constant_bindings
 from stepcore.fn.python_calls import NOT_OF_TENSORS, of_a_tensor
 from stepcore.fn.shapes.index import index_shape
 from stepcore.fn.shapes.names import constant_value, member, prelude_values
+from stepcore.fn.shapes.operands import choice, condition, extreme, nothing, operands
 from stepcore.fn.shapes.operations import Shapes
 from stepcore.fn.shapes.values import (
     AbstractTensor,
@@ -24,8 +25,10 @@ from stepcore.fn.shapes.values import (
     NotOfTensors,
     Number,
     Pair,
+    ShapeList,
     ShapeMismatch,
     Sizes,
+    shape_text,
 )
 from stepcore.fn.source import dotted
 from stepcore.fn.walk.finding import BodyFinding
@@ -99,7 +102,7 @@ class Expressions:
             case ast.Name(id=name):
                 return scope.get(name)
             case ast.BinOp(left=left, op=op, right=right):
-                return self.operate(op, self.eval(left, scope), self.eval(right, scope))
+                return self._operation(op, left, right, scope)
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(op, self.eval(operand, scope))
             case ast.Compare(left=left, ops=ops, comparators=others):
@@ -118,9 +121,9 @@ class Expressions:
             case ast.IfExp() | ast.ListComp() | ast.GeneratorExp() if self.in_one_arm:
                 return None
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                self.eval(test, scope)
+                condition(self.compare, self.eval(test, scope))
                 yes, no = self.arms([lambda: self.eval(body, scope), lambda: self.eval(orelse, scope)])
-                return yes if same(yes, no) else None
+                return yes if same(yes, no) else choice(yes, no) if self.decided(test, scope) is None else None
             case ast.ListComp() | ast.GeneratorExp():
                 return self._comprehension(node, scope)
         self.complete = False
@@ -148,6 +151,12 @@ class Expressions:
         self.shapes.flops = self.shapes.either(before, costs)
         return results
 
+    def _operation(self, op: ast.operator, left: ast.expr, right: ast.expr, scope: dict[str, Any]) -> Any:
+        values = [self.eval(side, scope) for side in (left, right)]
+        if any(isinstance(side, ast.Constant) and side.value is None for side in (left, right)):
+            raise ShapeMismatch("None is nothing to compute with")
+        return self.operate(op, *values)
+
     def operate(self, op: ast.operator, left: Any, right: Any) -> Any:
         """Return ``left op right``. Raises ShapeMismatch where they do not fit, DimError for a division by zero."""
         if isinstance(op, ast.MatMult):
@@ -155,6 +164,7 @@ class Expressions:
         name = _OPERATORS.get(type(op))
         self._lists(name, left, right)
         if isinstance(left, AbstractTensor) or isinstance(right, AbstractTensor):
+            operands(left, right)
             return None if name is None else self.shapes.pointwise(name, (left, right))
         if isinstance(left, Dim) and isinstance(right, Dim):
             return _integers(name, left, right)
@@ -197,9 +207,13 @@ class Expressions:
         if isinstance(value, list | tuple):
             place = self.eval(index, scope)
             number = place.constant if isinstance(place, Dim) else None
+            if isinstance(value, ShapeList) and number is not None and not -len(value) <= number < len(value):
+                raise ShapeMismatch(f"there is no dimension {number} in {shape_text(tuple(value))}")
             return value[number] if number is not None and -len(value) <= number < len(value) else None
         if isinstance(value, Pair):
             place = self.eval(index, scope)
+            if isinstance(place, Dim) and place.constant is not None and not -2 <= place.constant < 2:
+                raise ShapeMismatch(f"there are two tensors, and no item {place}")
             return value.values if place == 0 else value.indices if place == 1 else None
         if isinstance(value, AbstractTensor):
             return index_shape(self, value, index, scope)
@@ -227,7 +241,7 @@ class Expressions:
             self.findings.append(BodyFinding("STEP304", node, f"{text}; leave it out"))
             return None
         if name == "shape":
-            return None if value.shape is None else list(value.shape)
+            return None if value.shape is None else ShapeList(value.shape)
         if name == "dtype":
             return value.dtype
         if name == "ndim":
@@ -239,10 +253,12 @@ class Expressions:
         if any(isinstance(argument, ast.Starred) for argument in node.args):
             self.complete = False
             return None
+        if isinstance(function, str) or (isinstance(function, Callee) and not function.bound):
+            nothing(function if isinstance(function, str) else function.name, node)
         args = [self.eval(argument, scope) for argument in node.args]
         kwargs = {k.arg: self.eval(k.value, scope) for k in node.keywords if k.arg is not None}
         if not isinstance(function, Callee):
-            value = self._builtin(function, args) if isinstance(function, str) else None
+            value = self._builtin(function, args, kwargs) if isinstance(function, str) else None
             self.complete = self.complete and value is not None  # those of which the value is known have a known cost
             return value
         if function.bound:
@@ -254,18 +270,22 @@ class Expressions:
             return node.id
         return self.eval(node, scope)
 
-    def _builtin(self, name: str, args: list[Any]) -> Any:
+    def _builtin(self, name: str, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
         if name in NOT_OF_TENSORS and any(isinstance(value, AbstractTensor) for value in args):
             raise NotOfTensors(of_a_tensor(name))
         if name == "len" and args:
             if isinstance(args[0], list | tuple):
                 return Dim.of(len(args[0]))
+            if isinstance(args[0], AbstractTensor) and args[0].shape == ():
+                raise ShapeMismatch("len() takes a tensor with at least one dimension")
             return args[0].shape[0] if isinstance(args[0], AbstractTensor) and args[0].shape else None
+        if name in ("max", "min"):
+            return None if kwargs else extreme(args)
         if name == "abs" and args and isinstance(args[0], AbstractTensor):
             return self.shapes.pointwise("abs", args)
         if name == "float":
             return Number()
-        if name == "bool":
+        if name in ("bool", "any", "all"):
             return Number("bool")
         if name == "int" and len(args) == 1 and isinstance(args[0], AbstractTensor):
             return Number("int")

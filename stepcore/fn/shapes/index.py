@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Protocol
 
-from stepcore.fn.shapes.values import AbstractTensor, Comparer, ShapeMismatch, Size, shape_text
+from stepcore.fn.shapes.values import AbstractTensor, Comparer, Number, ShapeMismatch, Size, shape_text
 from stepcore.sizes.dim import Dim
 
 
@@ -51,6 +51,8 @@ def index_shape(inference: ScopedInference, value: AbstractTensor, index: ast.ex
             result.append(_sliced(inference, part, size, scope))
             continue
         found = inference.eval(part, scope)
+        if isinstance(found, str) or (isinstance(found, Number) and found.kind == "float"):
+            raise ShapeMismatch("what indexes a tensor is a whole number, a slice, None, ... or a tensor of these")
         if isinstance(found, Dim):
             _in_range(inference.compare, found, size, value)
         elif (
@@ -83,6 +85,8 @@ def _sliced(inference: ScopedInference, part: ast.Slice, size: Size, scope: dict
         return None
     length = compare.bound(size)
     start, stop, step = (None if b is None else compare.bound(b) for b in bounds)
+    if step is not None and step <= 0:
+        raise ShapeMismatch(f"a slice of a tensor has a step of 1 or more, and not {step}; write .flip(0)")
     if length is None or any(b is not None and v is None for b, v in zip(bounds, (start, stop, step), strict=True)):
         return None
     first = _edge(bounds[0], start, size, length, Dim.of(0))

@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from stepcore.findings import budget
+from stepcore.fn import allow
 from stepcore.fn.aliases import bound_modules
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.members import no_tensor
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.shapes.expressions import Expressions, misfit, same
+from stepcore.fn.shapes.operands import condition
 from stepcore.fn.shapes.operations import Shapes
 from stepcore.fn.shapes.values import (
     AbstractTensor,
@@ -26,6 +28,7 @@ from stepcore.fn.shapes.values import (
     Components,
     Number,
     Pair,
+    ShapeList,
     ShapeMismatch,
     Sizes,
     shape_text,
@@ -36,6 +39,10 @@ from stepcore.sizes.dim import Dim, DimError
 from stepcore.text.wording import clipped, counted
 from stepcore.types import components, dtype_of, element_shape
 
+_OF_KIND: Final = {
+    "bool": "a truth value of Python",
+    "any": "a number where that is taken, and no tensor (torch.clamp gives one always)",
+}
 _SPELT_OUT: Final = 4  # components for which a way out is written
 
 
@@ -106,7 +113,7 @@ class _Inference(Expressions):
     def _block(self, body: Sequence[ast.stmt], scope: dict[str, Any]) -> None:
         for index, statement in enumerate(body):
             if isinstance(statement, ast.If):
-                self.eval(statement.test, scope)
+                self._asked(statement.test, scope)
                 self._if(statement, scope, body[index + 1 :])
             else:
                 self._statement(statement, scope)
@@ -133,6 +140,8 @@ class _Inference(Expressions):
                     scope[target.id] = current if isinstance(current, AbstractTensor) else result
             case ast.Expr(value=expression):
                 self.eval(expression, scope)
+                for name in _changed(expression):
+                    scope[name] = None
             case ast.For():
                 self._loop(node, scope)
             case ast.FunctionDef(name=name):
@@ -141,12 +150,28 @@ class _Inference(Expressions):
 
     def _fitting(self, node: ast.AugAssign, op: ast.operator, current: Any, value: Any) -> Any:
         try:
-            return self.operate(op, current, value)
+            result = self.operate(op, current, value)
+            if isinstance(current, AbstractTensor) and isinstance(result, AbstractTensor):
+                self._stays(current.shape, result.shape)
+            return result
         except ShapeMismatch as mismatch:
             self.findings.append(misfit(node, mismatch))
         except DimError:
             pass  # a division by zero: Python says so when it runs
         return None
+
+    def _stays(self, before: Sizes | None, after: Sizes | None) -> None:
+        if before is None or after is None:
+            return
+        if len(before) != len(after) or any(map(self.compare.differ, before, after)):
+            text = f"a tensor of {shape_text(before)} stays so, and this makes {shape_text(after)}"
+            raise ShapeMismatch(f"{text}; write x = x + y")
+
+    def _asked(self, test: ast.expr, scope: dict[str, Any]) -> None:
+        try:
+            condition(self.compare, self.eval(test, scope))
+        except ShapeMismatch as mismatch:
+            self.findings.append(misfit(test, mismatch))
 
     def _if(self, node: ast.If, scope: dict[str, Any], rest: Sequence[ast.stmt]) -> None:
         if self.in_one_arm:  # which arm goes with that one, nobody knows
@@ -228,7 +253,7 @@ class _Inference(Expressions):
             raise _Return
         self.complete = False
         following, self._following = self._following, []
-        for name in assigned_names([node]):
+        for name in (*assigned_names([node]), *_changed(node)):
             scope[name] = None  # may change from one round to the next
         with contextlib.suppress(_Return):
             self._block(node.body, dict(scope))
@@ -246,12 +271,26 @@ class _Inference(Expressions):
                     items = [AbstractTensor(value.shape[1:], value.dtype)] * len(parts)
                 known = isinstance(items, list | tuple) and len(items) == len(parts)
                 starred = any(isinstance(part, ast.Starred) for part in parts)
+                if not starred:
+                    self._unpacked(target, value, len(parts))
                 for index, part in enumerate(parts):
                     inner = part.value if isinstance(part, ast.Starred) else part
                     self._bind(inner, items[index] if known and not starred else None, scope)
-            case ast.Subscript(value=base, slice=index):
-                self.eval(base, scope)
-                self.eval(index, scope)
+            case ast.Subscript(value=base):
+                self.eval(target, scope)
+                if isinstance(base, ast.Name) and isinstance(scope.get(base.id), list):
+                    scope[base.id] = None
+
+    def _unpacked(self, node: ast.expr, value: Any, count: int) -> None:
+        """Report a shape or a tensor that has certainly more or fewer items than names."""
+        found = None
+        if isinstance(value, ShapeList):
+            found = Dim.of(len(value))
+        elif isinstance(value, AbstractTensor) and value.shape:
+            found = value.shape[0]
+        if found is not None and self.compare.differ(found, Dim.of(count)):
+            text = f"there are {found} items for {counted(count, 'name')}"
+            self.findings.append(BodyFinding("STEP306", node, text))
 
     def _return(self, node: ast.expr, scope: dict[str, Any]) -> None:
         if isinstance(node, ast.IfExp) and not self.in_one_arm:
@@ -291,6 +330,9 @@ class _Inference(Expressions):
                 self.findings.append(BodyFinding("STEP305", node, text))
             return
         places = node.elts if isinstance(node, ast.List | ast.Tuple) and len(node.elts) == count else [node] * count
+        for place in places:
+            if isinstance(place, ast.Constant) and place.value is None:
+                self.findings.append(BodyFinding("STEP306", place, f"{name} returns None where a tensor is wanted"))
         for index, item in enumerate(components(self.decl.output)):
             self._component(places[index], value[index], index, element_shape(item), dtype_of(item))
 
@@ -306,11 +348,14 @@ class _Inference(Expressions):
         part = f"component {index} of " if len(components(self.decl.output)) > 1 else ""
         where = f"{part}the result of {self.decl.func_name}"
         if isinstance(value, Number | Dim | bool):
-            is_truth = isinstance(value, bool) or (isinstance(value, Number) and value.kind == "bool")
-            text = f"{where} is a {'truth value of Python' if is_truth else 'number'}"
+            kind = "bool" if isinstance(value, bool) else value.kind if isinstance(value, Number) else ""
+            text = f"{where} is {_OF_KIND.get(kind, 'a number')}"
             self.findings.append(BodyFinding("STEP306", node, f"{text}; a tensor of {shape_text(shape)} is wanted"))
             return
-        if isinstance(value, Components):
+        if isinstance(value, Pair):
+            text = f"{where} is two tensors (values and indices), and one is wanted; write {ast.unparse(node)}.values"
+            self.findings.append(BodyFinding("STEP306", node, text))
+        elif isinstance(value, Components):
             self.findings.append(BodyFinding("STEP308", node, no_tensor(value.name, len(value))))
         elif isinstance(value, list | tuple):
             way_out = self._of_components(node, [index]) or "a tensor"
@@ -326,6 +371,18 @@ class _Inference(Expressions):
         elif value.dtype is not None and value.dtype != dtype:
             text = f"{where} has another element type than declared\n  expected {dtype}\n  found    {value.dtype}"
             self.findings.append(BodyFinding("STEP306", node, text))
+
+
+def _changed(node: ast.AST) -> Iterator[str]:
+    """Yield the names of lists that a node lengthens, shortens or writes into."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if (
+                method in allow.CONTAINER_CHANGES
+            ):
+                yield name
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                yield name
 
 
 def leaves(node: ast.stmt) -> bool:

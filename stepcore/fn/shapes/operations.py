@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from stepcore.fn import allow
+from stepcore.fn.shapes.operands import FLOATS, along, einsum, named, pointwise
 from stepcore.fn.shapes.rules import RULES
 from stepcore.fn.shapes.values import (
     AbstractTensor,
@@ -32,7 +33,6 @@ _COMPARISONS: Final = allow.names(
     """eq ne lt le gt ge greater greater_equal less less_equal not_equal isnan isinf isfinite logical_and logical_or
     logical_not logical_xor isclose signbit"""
 )
-_FLOATS: Final = ("fp32", "fp16", "bf16", "fp64")
 _REDUCTIONS: Final = allow.names("sum mean prod amax amin logsumexp all any std var argmax argmin norm nansum nanmean")
 _SAME_SHAPE: Final = allow.names(
     """softmax log_softmax softmin cumsum cumprod logcumsumexp flip roll tril triu normalize scatter scatter_add
@@ -90,6 +90,10 @@ class Shapes:
             for value in args:
                 if isinstance(value, Components):
                     raise ListForTensor(value)
+        named(name, args, kwargs)
+        along(name, args, kwargs)
+        if name == "einsum":
+            einsum(self.compare, args)
         if name in ("max", "min") and len(args) > 1 and isinstance(args[1], AbstractTensor):
             return self.pointwise("maximum", args)
         if name in _POINTWISE:
@@ -106,6 +110,7 @@ class Shapes:
 
     def pointwise(self, name: str, values: Sequence[Any]) -> AbstractTensor | None:
         """Broadcast the operands."""
+        pointwise(name, values)
         tensors = [tensor_of(value) for value in values if not isinstance(value, str | bool)]
         if any(tensor is None for tensor in tensors):
             self.count(None)
@@ -198,7 +203,7 @@ _BYTES: Final = {"fp32": 4, "fp16": 2, "bf16": 2, "int32": 4, "int64": 8, "bool"
 
 _BITWISE: Final = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"})
 _INTEGRAL: Final = _BITWISE | {
-    "add", "sub", "mul", "neg", "abs", "maximum", "minimum", "remainder", "floor_divide",
+    "where", "relu", "add", "sub", "mul", "neg", "abs", "maximum", "minimum", "remainder", "floor_divide",
 }  # fmt: skip
 
 
@@ -207,12 +212,14 @@ def _result_dtype(name: str, values: Sequence[Any]) -> str | None:
         return "bool"
     if name in ("where", "lerp", "addcmul", "addcdiv", "clamp", "clip", "nan_to_num"):
         values = values[1:] if name == "where" else values[:1]
+        if name == "where" and len(values) == 2 and all(isinstance(value, Dim) for value in values):
+            return "int64"  # which torch makes of whole numbers
     dtypes = {value.dtype for value in values if isinstance(value, AbstractTensor)}
     numbers = any(isinstance(value, Number) for value in values)
     if len(dtypes) != 1:
         return None
     dtype = dtypes.pop()
-    if dtype in _FLOATS:
+    if dtype in FLOATS:
         return dtype
     if dtype == "bool":
         return dtype if name in _BITWISE and not any(isinstance(value, Dim) for value in values) else None

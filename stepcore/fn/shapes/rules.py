@@ -10,6 +10,7 @@ from stepcore.fn.placement import CPU
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
+    Number,
     Pair,
     ShapeMismatch,
     Size,
@@ -340,6 +341,29 @@ def _size(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return list(shape) if dim is None else None if number is None else shape[place_of(number, len(shape))]
 
 
+def _item(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
+    value = args[0]
+    total = numel(value.shape)
+    s.count(None)
+    if s.compare.differ(total, Dim.of(1)):
+        raise ShapeMismatch(f"item() takes a tensor of one number, and this is {shape_text(value.shape)}")
+    whole = {"bool": "bool", "int32": "int", "int64": "int"}
+    return Number(whole.get(value.dtype, "float"))
+
+
+def _pair(s: Inferring, _args: Sequence[Any], _kwargs: Kwargs) -> Any:
+    s.count(None)
+    return Pair(AbstractTensor(None), AbstractTensor(None))
+
+
+def _median(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
+    value = args[0]
+    if len(args) > 1 or kwargs:
+        return _pair(s, args, kwargs)
+    s.count(None)
+    return AbstractTensor((), value.dtype)
+
+
 RULES: Final[dict[str, Rule]] = {
     "zeros": _creation, "ones": _creation, "empty": _creation, "rand": _creation, "randn": _creation, "full": _full,
     "zeros_like": _like, "ones_like": _like, "empty_like": _like, "full_like": _like,
@@ -353,6 +377,8 @@ RULES: Final[dict[str, Rule]] = {
     "size": _size, "matmul": lambda s, a, _k: s.matmul(a[0], a[1]), "mm": lambda s, a, _k: s.matmul(a[0], a[1]),
     "mv": lambda s, a, _k: s.matmul(a[0], a[1]), "bmm": lambda s, a, _k: s.matmul(a[0], a[1]),
     "cummax": _sort, "cummin": _sort, "numel": lambda _s, a, _k: numel(a[0].shape),
-    "dim": lambda _s, a, _k: Dim.of(len(a[0].shape)),
+    "dim": lambda _s, a, _k: Dim.of(len(a[0].shape)), "item": _item,
+    "kthvalue": _pair, "mode": _pair, "aminmax": _pair, "var_mean": _pair, "std_mean": _pair, "median": _median,
+    "nanmedian": _median,
 }  # fmt: skip
 RULES.update({name: _cast_to(dtype) for name, dtype in CASTS.items() if name in allow.TENSOR_METHODS})

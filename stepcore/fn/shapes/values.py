@@ -25,7 +25,7 @@ class AbstractTensor:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A Python number that is no known integer."""
+    """A Python number that is no known integer; one of kind ``any`` may be a tensor, too, by what the data are."""
 
     kind: str = "float"
 
@@ -55,6 +55,12 @@ class Components(list[AbstractTensor]):
     def __init__(self, name: str, items: Sequence[AbstractTensor]) -> None:
         super().__init__(items)
         self.name = name
+
+
+class ShapeList(list["Dim | None"]):
+    """The shape of a tensor, as a list that nobody changes."""
+
+    __slots__ = ()
 
 
 class ShapeMismatch(Exception):

@@ -75,6 +75,8 @@ def member_of(el: Elaboration, node: ast.Attribute, owner: Value) -> Value:
         return Method(owner, node.attr)
     if isinstance(owner, tuple) and node.attr in getattr(owner, "_fields", ()):  # outputs that have names
         return getattr(owner, node.attr)
+    if not el.lacks(owner, node):
+        return UNKNOWN
     name_span = Span(el.span(node).end - len(node.attr), el.span(node).end)
     text = f"{el.what(node.value, owner)} and has no attribute {node.attr}"
     if isinstance(owner, OperatorRef | OperatorValue):
@@ -83,7 +85,7 @@ def member_of(el: Elaboration, node: ast.Attribute, owner: Value) -> Value:
     near = [] if instead else nearest(node.attr, _attributes(owner))
     fix = Fix(f"Change to {near[0]}", (Edit(name_span, near[0]),)) if near else None
     way_out = f"did you mean {near[0]}?" if near else instead or _attribute_hint(el, node, owner)
-    el.report("STEP224", name_span, text, way_out, fix=fix)
+    el.report_certain("STEP224", name_span, text, way_out, fix)
     el.graph.complete = False
     return UNKNOWN
 
@@ -122,6 +124,8 @@ def _attribute_hint(el: Elaboration, node: ast.Attribute, owner: Value) -> str:
     if isinstance(owner, FnDecl):
         operator = "Accum(fn={}, b=...)" if owner.has_state else "Map(fn={})"
         return f"an operator applies it: {el.operator(operator.format(text))}.apply(...)"
+    if isinstance(owner, list | tuple) and owner and all(map(is_stream, owner)):
+        return f"these are {len(owner)} streams, and one has it: {text}[0].{node.attr}"
     if isinstance(owner, list):
         return f"a list has {', '.join(sorted(calls.LIST_METHODS))}"
     if isinstance(owner, functions.ELEMENTS):

@@ -285,8 +285,8 @@ _COMPARING = ("index", "count", "remove")
 
 
 def call_method(interp: Evaluating, value: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a method of a list, tuple or dictionary."""
-    if name not in allow.CONTAINER_METHODS or not isinstance(value, list | tuple | dict):
+    """Call a method of a list, tuple, range or dictionary."""
+    if name not in allow.CONTAINER_METHODS or not isinstance(value, list | tuple | range | dict):
         raise EvaluationRefused(f"the method {name!r} is not part of the function language", "STEP304")
     changes = name in allow.CONTAINER_CHANGES
     machine = interp.machine

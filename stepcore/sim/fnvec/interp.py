@@ -139,7 +139,7 @@ class Interpreter(Displays):
             raise EvaluationRefused(allow.why_not("torch.Tensor", name) or _no_attribute(name), "STEP304")
         if name in allow.RESULT_FIELDS and name in (fields := result_fields(value)):
             return value[fields.index(name)]
-        if isinstance(value, list | tuple | dict) and name in allow.CONTAINER_METHODS:
+        if isinstance(value, list | tuple | range | dict) and name in allow.CONTAINER_METHODS:
             return BoundMethod(value, name)
         if isinstance(value, torch.Size) and name == "numel":
             return BoundMethod(value, name)
