@@ -30,9 +30,10 @@ from stepagents.experience.optimizations import (
     stored_items,
 )
 from stepagents.experience.store import Store
-from stepagents.optimize.candidates import OptimizeTarget
+from stepagents.optimize.candidates import FasterText, OptimizeStep, OptimizeTarget
 from stepagents.optimize.features import bottleneck_of, change_of, segment
 from stepagents.optimize.lessons import Place, is_number, place_of
+from stepagents.optimize.opening import OpenPrograms
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.pairs import RewriteChild
 from stepagents.optimize.prior import RewritePrior, distance, fitting
@@ -40,6 +41,7 @@ from stepagents.optimize.record import SearchRecord
 from stepagents.optimize.search import Search, SearchLimits
 from stepcore.cycles.timed import time_program
 from stepcore.findings.diagnostics import Edit
+from stepcore.jobdata.optimizing import Figures
 from stepcore.rewrites import RewriteSite, RewriteSubject, subject_of
 from stepcore.text.span import Span
 from stepcore.timing.hardware import PRESETS
@@ -238,6 +240,17 @@ def test_imported_items_only_say_what_to_try_first(store: Store) -> None:
     assert best_cycles(other) <= 1.05 * best_cycles(plain)
 
 
+@pytest.mark.parametrize("change", [LANES, Change("depths", ()), Change("untile", ())])
+def test_memory_that_is_of_no_use_costs_no_cycles(change: Change) -> None:
+    """Where what memory says brings nothing, all that is tried without memory is tried, too."""
+    items = [OptimizationItem(COMPUTE, change, 10**9, 1, count=8), OptimizationItem(COMPUTE, ROWS, 1000, None, count=8)]
+    plain, _ = searched(GEMM, [])
+    misled, _ = searched(GEMM, items, candidates=10_000)
+    assert best_cycles(misled) <= best_cycles(plain)
+    assert misled.spent > plain.spent
+    assert {*plain.pairs.found} <= {*misled.pairs.found}
+
+
 # -- what items hold --------------------------------------------------------------------------------------------------
 
 
@@ -247,12 +260,12 @@ def subject(path: Path) -> RewriteSubject:
     return found
 
 
-def searched(path: Path, items: list[OptimizationItem]) -> tuple[Search, list[tuple[int, int]]]:
+def searched(path: Path, items: list[OptimizationItem], candidates: int = 150) -> tuple[Search, list[tuple[int, int]]]:
     """A search with memory, and the number of tried texts at which each better program was there."""
     log: list[tuple[int, int]] = []
     order: CandidateOrder[RewriteChild] = CandidateOrder(RewritePrior(items))
     target = OptimizeTarget(PRESETS["validation"])
-    search = Search(subject(path), target, SearchRecord(), SearchLimits(150), order=order)
+    search = Search(subject(path), target, SearchRecord(), SearchLimits(candidates), order=order)
     search.tell = lambda found: log.append((search.spent, found.figures.cycles))
     search.run()
     return search, log
@@ -408,6 +421,48 @@ def test_a_search_that_goes_on_has_the_memory_that_it_began_with(tmp_path: Path)
         assert record.learn([ITEM, of_a_model]) == [of_a_model]
         assert record.learn([of_a_model]) == []
         assert record.bottleneck("key") == COMPUTE
+
+
+# -- which programs are rewritten further -----------------------------------------------------------------------------
+
+
+def program(name: str, cycles: int, *rewrites: str, on_chip: int = 1) -> FasterText:
+    figures = Figures(cycles, on_chip, 1, 1, 1, "compute")
+    return FasterText(name, figures, tuple(OptimizeStep(each, each, None, figures) for each in rewrites))
+
+
+def test_a_program_is_compared_with_those_of_as_many_changes_of_structure() -> None:
+    """Lanes made one program fast; what has none is not given up for that, and goes on from its own best."""
+    programs = OpenPrograms()
+    lanes = program("lanes", 100, "lanes", "tile-sizes")
+    near = program("near", 120, "lanes", on_chip=2)
+    far = program("far", 140, "lanes", on_chip=3)
+    plain, slower = program("plain", 200, "tile-sizes", "depths"), program("slower", 260, "tile-sizes", on_chip=4)
+    programs.add([far, slower, plain, near, lanes])
+    assert programs.take(at_least_one=False) == [lanes, plain]
+    assert programs.take(at_least_one=False) == [near]
+    assert programs.take(at_least_one=False) == []
+    assert programs.take(at_least_one=True) == [slower]  # 1.3 times the best of its own kind, the other 1.4 times
+    programs.add([program("best", 10, "tile-sizes")])
+    assert [each.text for each in programs.take(at_least_one=False)] == ["best"]
+
+
+def test_of_programs_of_one_cost_two_are_rewritten_further() -> None:
+    programs = OpenPrograms()
+    programs.add([program(f"place {number}", 100, "lanes") for number in range(5)])
+    taken = [programs.take(at_least_one=True) for _ in range(3)]
+    assert [each.text for each in taken[0]] == ["place 0", "place 1"]
+    assert taken[1:] == [[], []]
+
+
+def test_much_for_a_slower_program_comes_before_nothing_for_the_best() -> None:
+    prior = RewritePrior(
+        [OptimizationItem(COMPUTE, LANES, 1000, 250, count=8), OptimizationItem(COMPUTE, ROWS, 1000, 999)]
+    )
+    order: CandidateOrder[Possible] = CandidateOrder(prior)
+    best, slower = Possible(ROWS, cycles=1000), Possible(LANES, cycles=1400)
+    order.add([best, slower])
+    assert order.take()[0] is slower
 
 
 # -- commands ---------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 Each of ten seeds draws all programs anew. A program is searched without memory, in the order of the rewrites, and with
 what the searches of the other families found in the same draw. Two more searches go on from the best few at a time,
 too: one knows nothing, the other what it has tried itself; they tell which part of the gain is knowledge of others. All
-count each text that they try.
+count each text that they try, those that end without such a program all of theirs; how often one ends so stands below.
 """
 
 from __future__ import annotations
@@ -61,6 +61,10 @@ class _Found(Record):
     def best(self) -> int:
         return min([self.first, *(cycles for _, cycles in self.better)])
 
+    def is_near(self, cycles: float) -> bool:
+        """Whether it found a program that takes so many cycles at most."""
+        return self.best <= cycles
+
     def needed(self, cycles: float) -> int:
         """Return how many texts were tried until a program took so many cycles at most; all where none did."""
         if self.first <= cycles:
@@ -76,6 +80,7 @@ def run(seeds: Sequence[int] = SEEDS) -> BenchReport:
     )
     by_seed: list[dict[str, dict[str, int]]] = []
     counted: dict[str, int] = dict.fromkeys(FAMILIES, 0)
+    missed: dict[str, int] = dict.fromkeys(_ARMS, 0)
     for seed in seeds:
         found = _seed(seed)
         by_seed.append({family: dict.fromkeys(_ARMS, 0) for family in FAMILIES})
@@ -84,6 +89,7 @@ def run(seeds: Sequence[int] = SEEDS) -> BenchReport:
             counted[family] += any(each.needed(near) for each in arms.values())
             for arm, each in arms.items():
                 by_seed[-1][family][arm] += each.needed(near)
+                missed[arm] += not each.is_near(near)
     for family in FAMILIES:
         sums = {arm: sum(each[family][arm] for each in by_seed) for arm in _ARMS}
         report.rows.append([family, str(counted[family]), *_cells(sums)])
@@ -92,6 +98,8 @@ def run(seeds: Sequence[int] = SEEDS) -> BenchReport:
     report.rows.append(
         ["all", str(sum(counted.values())), *_cells({arm: sum(each[arm] for each in totals) for arm in _ARMS})]
     )
+    report.rows.append(["searches that end without one", "", *(str(missed[arm]) for arm in _ARMS), ""])
+    report.figures["ended without"] = missed
     _intervals(report, list(seeds), totals)
     return report
 

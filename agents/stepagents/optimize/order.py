@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import exp
 from typing import Final, Generic, Protocol, TypeVar
 
 from stepagents.experience.optimizations import Bottleneck, Change
@@ -17,7 +18,8 @@ from stepagents.optimize.prior import RewritePrior
 
 _SHARE: Final = 0.5  # of the probability of all candidates that is tried at once
 _AT_ONCE: Final = 4  # candidates, at most
-_BETTER: Final = 6  # how much a program with half the cycles is preferred, as a power of two
+_BETTER: Final = 6  # how much half the cycles are preferred, as a power of two
+_LEAST: Final = 1e-9  # nats that are expected of each change at least, so that none is given up
 _STRUCTURE: Final = 0.5  # of what is expected of a change that no other rewrite takes back
 
 
@@ -81,12 +83,19 @@ class CandidateOrder(Generic[C]):
         return taken
 
     def shares(self) -> list[float]:
-        """Return P(rewrite, parameters | bottleneck) of what waits, weighted by how fast its programs are already."""
-        least = min((each.cycles_before for each in self.waiting), default=1)
-        weights = [self._promise(each) * (least / each.cycles_before) ** _BETTER for each in self.waiting]
+        """Return P(rewrite, parameters | bottleneck) of what waits, weighted by how fast it is expected to make its
+        program.
+
+        So what is expected to bring much to a program that is no longer the best comes before what brings that nothing.
+        """
+        gains = [self._gain(each) for each in self.waiting]
+        cycles = [each.cycles_before * exp(-gain) for each, gain in zip(self.waiting, gains, strict=True)]
+        least = min(cycles, default=1.0)
+        weights = [gain * (least / expected) ** _BETTER for gain, expected in zip(gains, cycles, strict=True)]
         total = sum(weights)
         return [weight / total for weight in weights]
 
-    def _promise(self, candidate: C) -> float:
+    def _gain(self, candidate: C) -> float:
+        """Return the nats that are expected of a candidate."""
         expected = self.prior.expected(candidate.bottleneck, candidate.change, candidate.place)
-        return max(expected, 1e-9) * (1.0 if candidate.is_number else _STRUCTURE)
+        return max(expected, _LEAST) * (1.0 if candidate.is_number else _STRUCTURE)

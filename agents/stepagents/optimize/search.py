@@ -22,6 +22,7 @@ from stepagents.optimize.candidates import (
     timed_subject,
 )
 from stepagents.optimize.features import change_of
+from stepagents.optimize.opening import OpenPrograms
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.pairs import RewriteChild, RewritePairs
 from stepagents.optimize.record import SearchRecord, Tried
@@ -38,6 +39,7 @@ _EXACT: Final = 12  # programs of a round that are timed exactly: those with the
 _ROUNDS: Final = 16
 _PATIENCE: Final = 2  # rounds that bring nothing
 _SLACK: Final = 1.1  # an estimate may be wrong by so much
+_STALE: Final = 100  # candidates without a better one, where memory guides
 _FRONT: Final = 8  # programs of the front that are rewritten further in a round
 _T = TypeVar("_T")
 _SLOWER: Final = 1.5  # so many times the cycles of the old program the front reaches, where that is the goal
@@ -86,9 +88,12 @@ class Search:
         Raises:
             Unimprovable: the program cannot be timed, or stops whatever its FIFOs hold.
         """
-        beam = [self._begin()]
+        first = self._begin()
         try:
-            self._search(beam)
+            if self.order.prior and self.target.goal is Goal.CYCLES:
+                self._search(self._search_best_first(first))
+                self.seen, self.expanded = {first.key}, set()
+            self._search([first])
         except JobCancelled:  # its user did not wait for the workers
             if not self.limits.is_over():
                 raise
@@ -96,33 +101,71 @@ class Search:
             self.trials.cancel()
 
     def _search(self, beam: list[FasterText]) -> None:
+        """Search round by round, until two of them bring nothing beside what this search had before."""
+        reached = Archive()
+        self._brings(beam, reached)
         patience, rounds = _PATIENCE, _ROUNDS
         found: list[FasterText] = []
         while beam and patience and rounds and not self._is_over():
-            self._look_at(beam)
-            for parent in (each for each in beam if self._known(each) is not None):
-                self.order.add(list(self._children(parent)))
+            self._open(beam)
             is_better, beam = False, []
             while not is_better and (children := self.order.take()) and not self._is_over():
                 timed = self._round(children)
-                is_better = self._keep(timed)
+                self._keep(timed)
+                is_better = self._brings(timed, reached)
                 found += timed
             patience, rounds = _PATIENCE if is_better else patience - 1, rounds - (not self.order.waiting)
             beam, found = self._chosen(found), []
 
-    def _keep(self, found: Sequence[FasterText]) -> bool:
-        """Put candidates on the front; return whether that brought what is looked for."""
-        before = self.best, self.archive.front
+    def _search_best_first(self, first: FasterText) -> list[FasterText]:
+        """Try a few candidates at a time, those of which memory expects most, as long as that brings something.
+
+        Returns the programs from which a search without memory goes on: the best, and the best that were not
+        rewritten. Then everything is searched as without memory, and what was tried counts no more: what memory knows
+        may be of no use here, and nothing is to be worse for it.
+        """
+        found, programs, last = [first], OpenPrograms(), self.spent
+        beam = [first]
+        while (beam or self.order.waiting) and self.spent - last < _STALE and not self._is_over():
+            self._open(beam)
+            before, timed = self.best, self._round(self.order.take())
+            self._keep(timed)
+            last = last if self.best is before else self.spent
+            found += timed
+            programs.add(timed)
+            beam = programs.take(at_least_one=not self.order.waiting)
+        self.seen -= {child.key for child in self.order.waiting}
+        self.order = CandidateOrder()
+        closed = (each for each in found if each.key not in self.expanded)
+        return list({each.key: each for each in (*_fastest(found), *_fastest(closed))}.values())
+
+    def _open(self, beam: Sequence[FasterText]) -> None:
+        """Put what rewrites make of programs to the candidates that wait."""
+        self._look_at(beam)
+        for parent in (each for each in beam if self._known(each) is not None):
+            self.order.add(list(self._children(parent)))
+
+    def _keep(self, found: Sequence[FasterText]) -> None:
+        """Put candidates on the front, and tell of those that are the best so far."""
         for candidate in found:
             if self.archive.add(candidate) and candidate is self.best:
                 self.tell(candidate)
+
+    def _brings(self, found: Sequence[FasterText], reached: Archive) -> bool:
+        """Put candidates to what was ``reached``; return whether that brought what is looked for."""
+        before = self._best_of(reached), reached.front
+        for candidate in found:
+            reached.add(candidate)
         wanted = slice(1) if self.target.goal is not Goal.FRONT else slice(2)
-        return (self.best, self.archive.front)[wanted] != before[wanted]
+        return (self._best_of(reached), reached.front)[wanted] != before[wanted]
+
+    def _best_of(self, archive: Archive) -> FasterText | None:
+        return best_of(archive.front, self.target, self.old)
 
     @property
     def best(self) -> FasterText | None:
         """The best so far for the goal of the search."""
-        return best_of(self.archive.front, self.target, self.old)
+        return self._best_of(self.archive)
 
     def _begin(self) -> FasterText:
         """Return the program as it is; where it stops, with the depths that cure it."""
@@ -156,9 +199,8 @@ class Search:
     def _round(self, children: Sequence[RewriteChild]) -> list[FasterText]:
         """Return those of the candidates that were timed exactly, those first that promise most."""
         estimated: list[tuple[int, int, RewriteChild]] = []
-        allowed = children[: self.limits.candidates - self.spent]
-        for child, cycles in self._until_over(self._estimates(allowed)):
-            self.spent += 1
+        for child, cycles in self._until_over(self._estimates(list(self._allowed(children)))):
+            self.spent += child.key not in self.pairs.found
             self.pairs.note(child, cycles)
             self.order.prior.learn(child.bottleneck, child.change, child.place, child.cycles_before, cycles)
             if cycles is not None and not self._is_slow(cycles):
@@ -168,6 +210,15 @@ class Search:
         promising = [child for _cycles, _number, child in estimated[:most]]
         found = (self._timed(child, figures) for child, figures in self._until_over(self._figures(promising)))
         return [candidate for candidate in found if candidate is not None]
+
+    def _allowed(self, children: Iterable[RewriteChild]) -> Iterator[RewriteChild]:
+        """Yield candidates as long as there may be more; what was tried before counts no more."""
+        left = self.limits.candidates - self.spent
+        for child in children:
+            left -= child.key not in self.pairs.found
+            if left < 0:
+                return
+            yield child
 
     def _until_over(self, answers: Iterable[_T]) -> Iterator[_T]:
         """Yield answers until somebody wants an end, the first one in any case unless a worker would be waited for."""
@@ -277,7 +328,7 @@ class Search:
         """Return the candidates that are rewritten further: those that serve the goal best, and some of the front."""
         if self.target.goal is Goal.FRONT:
             return self._open_points()
-        by_cycles = sorted(found, key=lambda each: (each.figures.cycles, each.figures.on_chip))
+        by_cycles = sorted(found, key=_cost)
         by_memory = sorted(found, key=lambda each: (each.figures.on_chip, each.figures.cycles))
         first, second = (by_memory, by_cycles) if self.target.goal is Goal.MEMORY else (by_cycles, by_memory)
         share = _BEAM // 2 if self.target.goal is Goal.MEMORY else 1
@@ -312,4 +363,16 @@ def best_of(front: Sequence[FasterText], target: OptimizeTarget, old: FasterText
         return None
     if target.goal is Goal.MEMORY:
         return min(fitting, key=lambda each: (each.figures.on_chip, each.figures.cycles))
-    return min(fitting, key=lambda each: (each.figures.cycles, each.figures.on_chip))
+    return min(fitting, key=_cost)
+
+
+def _cost(candidate: FasterText) -> tuple[int, int]:
+    return candidate.figures.cycles, candidate.figures.on_chip
+
+
+def _fastest(candidates: Iterable[FasterText]) -> list[FasterText]:
+    """Return the best candidates, one of each cost."""
+    several: dict[Figures, FasterText] = {}
+    for each in sorted(candidates, key=_cost):
+        several.setdefault(each.figures, each)
+    return list(several.values())[:_BEAM]
