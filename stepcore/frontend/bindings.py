@@ -33,6 +33,16 @@ def _imported(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield alias.asname or alias.name.partition(".")[0]
 
 
+def imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """Yield the names that an import binds, each with what it is by its full name."""
+    for alias in statement.names:
+        if isinstance(statement, ast.ImportFrom):
+            yield alias.asname or alias.name, f"{statement.module or ''}.{alias.name}"
+        else:
+            top = alias.name.partition(".")[0]
+            yield (alias.asname, alias.name) if alias.asname else (top, top)
+
+
 def bound_in(body: Sequence[ast.stmt], text: str) -> frozenset[str]:
     """Return the names that a function binds, whose body stands in ``text``.
 

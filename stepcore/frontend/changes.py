@@ -8,21 +8,40 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
 from stepcore.fn.nodes import Called, argument_names, loaded_names, names_and_functions
 from stepcore.fn.prelude import assigned_names
-from stepcore.fn.source import is_calculated
-from stepcore.frontend.bindings import bound_names
-from stepcore.frontend.sharing import CHANGING_FUNCTIONS, CHANGING_METHODS, OF_STREAMS, Sharing, is_pure
+from stepcore.fn.source import dotted, is_calculated
+from stepcore.frontend.bindings import bound_names, imported_names
+from stepcore.frontend.sharing import (
+    CHANGING_FUNCTIONS,
+    CHANGING_METHODS,
+    KEEPING_MODULES,
+    OF_STREAMS,
+    REFLECTING_NAMES,
+    Sharing,
+    is_pure,
+)
 from stepcore.records import Record
 
+# What gives or names whatever a module binds, by texts.
+_REFLECTING: Final = (
+    r"(?<![.\w])(?:exec|eval|globals|locals|vars|builtins|__main__)\b(?!['\"])|\bmodules\b(?!\()"
+    r"|__(?:dict|globals|builtins|import)__|\b(?:f_globals|f_locals|_getframe|currentframe|import_module|reload)\b"
+)
+_REFLECTS: Final = re.compile(_REFLECTING)
+# One of these stands in any text with one of those, and is found in a small part of the time.
+_WORDS: Final = (
+    "exec", "eval", "globals", "locals", "vars", "builtins", "__main__", "modules", "__dict__", "__import__",
+    "_getframe", "currentframe", "import_module", "reload",
+)  # fmt: skip
 # Words without which no text changes anything in place but by a store into an item or attribute.
 _SIGNS: Final = re.compile(
     rf"\b(?:{'|'.join(sorted((CHANGING_METHODS | CHANGING_FUNCTIONS) - {'sort'}))})\b"
-    r"|\b(?:inplace|out|del|global|nonlocal|getattr)\b"
+    r"|\b(?:inplace|out|del|global|nonlocal|getattr|set_default_\w+|methodcaller)\b"
     r"|\bsort\b(?!\((?:dim|descending)=)"  # of a tensor, which stays as it is
     r"|[^\W_]_\b|\]\s*in\b|[-+*/%@&|^]=|<<=|>>=|[^\x00-\x7f]"
 )
@@ -37,7 +56,17 @@ class Changes:
         self._statements = [statement for statement, _ in statements]
         self._texts = {id(statement): text for statement, text in statements}
         self._named: dict[int, NamedIn] = {}  # by the identity of a statement
+        imports = [each for each in self._statements if isinstance(each, ast.Import | ast.ImportFrom)]
+        self._modules = dict(pair for each in imports for pair in imported_names(each))
+        whole = "\n".join(text for statement, text in statements if not is_main(statement))
+        self._has_words = any(word in whole for word in _WORDS)
+        aliases = [name for name, path in self._modules.items() if path.rpartition(".")[2] in REFLECTING_NAMES]
+        self._aliases = re.compile(rf"\b(?:{'|'.join(map(re.escape, aliases))})\b") if aliases else None
+        self._foreign = _foreign_names(self._modules)
         self._signed = [each for each in self._statements if not is_pure(each) and self._is_signed(each)]
+        self._reflecting = [each for each in self._signed if self._may_reflect(each)]
+        self.reflects = bool(self._reflecting) or "global" in whole
+        self.binds_inside = ":=" in whole
 
     def named(self, statement: ast.stmt) -> NamedIn:
         """Return the names that stand in a statement."""
@@ -48,13 +77,12 @@ class Changes:
 
     @cached_property
     def _sharing(self) -> Sharing:
-        imported = [each for each in self._statements if isinstance(each, ast.Import | ast.ImportFrom)]
-        modules = frozenset(name for each in imported for name in bound_names(each))
-        return Sharing([each for each in self._statements if not _is_main(each)], modules)
+        reflecting = [each for each in self._reflecting if not is_main(each)]
+        return Sharing([each for each in self._statements if not is_main(each)], self._modules, reflecting)
 
     def changed(self, statement: ast.stmt) -> frozenset[str]:
         """Return the names whose values a statement may change, besides those that it binds."""
-        if not self._signed or _is_main(statement):
+        if not self._signed or is_main(statement):
             return frozenset()
         return self._sharing.changed_by(statement)
 
@@ -69,7 +97,7 @@ class Changes:
                 return set() if statement.decorator_list else {name}
             case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.AsyncFunctionDef() | ast.Assert() | ast.Pass():
                 return set()
-        if _is_main(statement):
+        if is_main(statement):
             return set()  # of a file that is run, and not read
         if ":=" in self._texts[id(statement)]:
             return {*bound_names(statement)}
@@ -89,7 +117,7 @@ class Changes:
         """
         if not self._signed:
             return True
-        if any("global" in text for text in self._texts.values()):
+        if self.reflects or any(map(self._patches, self._signed)):
             return False
         if all(self._fills_apart(statement, names) for statement in self._signed):
             return True
@@ -123,8 +151,31 @@ class Changes:
                 return is_calculated(value, names)
         return False
 
+    def _may_reflect(self, statement: ast.stmt) -> bool:
+        if not self._has_words:
+            return False
+        text = self._texts[id(statement)]
+        return _REFLECTS.search(text) is not None or (self._aliases is not None and bool(self._aliases.search(text)))
+
+    def _patches(self, statement: ast.stmt) -> bool:
+        """Return whether a statement may change a module, of which functions read another part than the one named."""
+        text = self._texts[id(statement)]
+        if "setattr" in text or "set_default" in text:
+            return True
+        if not any(_stores(statement)):
+            return False
+        stored = (
+            dotted(node)
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        )
+        return any(path is not None and path[0] in self._modules for path in stored)
+
     def _is_signed(self, statement: ast.stmt) -> bool:
-        return bool(_SIGNS.search(self._texts[id(statement)])) or any(_stores(statement))
+        text = self._texts[id(statement)]
+        if _SIGNS.search(text) or any(_stores(statement)) or self._may_reflect(statement):
+            return True
+        return self._foreign is not None and self._foreign.search(text) is not None
 
 
 class NamedIn:
@@ -141,6 +192,11 @@ class NamedIn:
     def all(self) -> set[str]:
         """All names."""
         return {node.id for node in self._found[0]}
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether functions stand in the statement."""
+        return bool(self._found[1])
 
     @cached_property
     def read_later(self) -> set[str]:
@@ -202,6 +258,16 @@ def read_later(candidates: Sequence[MadeNames], wanted: set[str]) -> set[str]:
     return found
 
 
+def _foreign_names(modules: Mapping[str, str]) -> re.Pattern[str] | None:
+    """Return what finds a call by a name that a file imports from a module of which nothing is known."""
+    names = sorted(name for name, path in modules.items() if name != "*" and _may_change(path.partition(".")[0]))
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b[^=]*\(") if names else None
+
+
+def _may_change(module: str) -> bool:
+    return module == "numpy" or module not in KEEPING_MODULES
+
+
 def _is_new_or_item(statement: ast.stmt) -> bool:
     """Return whether a statement binds a name to a dictionary of its own, or an item of it."""
     match statement:
@@ -212,7 +278,8 @@ def _is_new_or_item(statement: ast.stmt) -> bool:
     return False
 
 
-def _is_main(statement: ast.stmt) -> bool:
+def is_main(statement: ast.stmt) -> bool:
+    """Return whether a statement is what a file does when it is run, and not when it is read."""
     match statement:
         case ast.If(test=ast.Compare(left=ast.Name(id=name))):
             return name == _MAIN

@@ -193,6 +193,7 @@ class Scope:
     """Names of one function, comprehension or module, with the scope around it; a module knows its imports.
 
     ``own`` are the names that a function binds somewhere: of one that has no value yet Python takes none from outside.
+    ``unfollowed`` are names of a module that have a value which is not known, each with the statement that gives it.
     """
 
     names: dict[str, Value]
@@ -200,6 +201,7 @@ class Scope:
     imports: Imports | None = None
     is_comprehension: bool = False
     own: frozenset[str] = frozenset()
+    unfollowed: dict[str, str] | None = None
 
     def missing_import(self, name: str) -> Fix | None:
         """Return the edit that imports a name that is not known; None where there is none."""

@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from random import Random
 
+from drawn_modules import compared
 from joined_programs import boundaries
 from optimized_programs import assert_optimized, optimizable_task
 from programs import GADGETS, generate, impl_text, reusing, task_text
@@ -144,6 +145,17 @@ def types(order: Order, report: Report) -> None:
 
     def case(seed: int) -> None:
         verdict(Random(seed), STEPS)
+
+    _each(order, report, case)
+
+
+def modules(order: Order, report: Report) -> None:
+    """Values of drawn modules, which are read without running them, are CPython's, or the file is refused."""
+
+    def case(seed: int) -> None:
+        for reader in ("function", "program"):
+            outcome = compared(seed, reader)
+            assert not outcome.differs, f"{outcome.differs}\n{outcome.text}"
 
     _each(order, report, case)
 

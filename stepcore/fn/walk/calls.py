@@ -37,6 +37,11 @@ _TENSOR_SORT: Final = allow.names("dim descending stable")
 class CallWalk(ValueWalk):
     """Takes what is called, and what is looked up in something."""
 
+    @property
+    def _may_draw(self) -> bool:
+        """Whether random numbers may be drawn: in ``global``, and not in a module, which draws others when it runs."""
+        return self.kind is BodyKind.PRELUDE and not self.scope.bare_parameters
+
     def _attribute(self, node: ast.Attribute) -> None:
         if node.attr.startswith("_"):
             self.report("STEP302", node, f"the attribute {node.attr!r} is private and forbidden{OTHERWISE}")
@@ -44,11 +49,15 @@ class CallWalk(ValueWalk):
         path = dotted(node)
         module = self._module_of(path)
         if path is not None and module is not None:
-            problem = member_problem(module, path, random=self.kind is BodyKind.PRELUDE)
+            problem = member_problem(module, path, random=self._may_draw)
             if problem is not None:
                 self.report("STEP304", node, problem)
             else:
                 self._is_module(node)
+            return
+        if self._is_class(node.value):
+            text = f"{ast.unparse(node)} is not part of the function language; call the method of the value itself"
+            self.report("STEP304", node, text)
             return
         before = len(self.findings)
         self.expression(node.value)
@@ -63,6 +72,10 @@ class CallWalk(ValueWalk):
             self.report("STEP304", node, reason or unknown_attribute(node.attr, _VALUE_NAMES))
         elif node.attr not in allow.CONTAINER_METHODS:
             self._whole(node.value)
+
+    def _is_class(self, node: ast.expr) -> bool:
+        """Return whether an expression is a function or class of Python, as in ``list.append(xs, 1)``."""
+        return isinstance(node, ast.Name) and node.id in allow.BUILTINS and node.id not in self.names
 
     def _call(self, node: ast.Call) -> None:
         function = node.func
@@ -106,7 +119,7 @@ class CallWalk(ValueWalk):
         full = ".".join((module, *path[1:]))
         if full.startswith("torch.ops.aten."):
             full = full.rpartition(".")[0]
-        found = breach(full, *seen(node, literal), random=self.kind is BodyKind.PRELUDE)
+        found = breach(full, *seen(node, literal), random=self._may_draw)
         if found is not None:
             self.report(found[0], node, found[1])
         return found is not None
@@ -125,7 +138,7 @@ class CallWalk(ValueWalk):
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> None:
         name, base = function.attr, function.value
-        if name in allow.RANDOM_METHODS and self.kind is not BodyKind.PRELUDE:
+        if name in allow.RANDOM_METHODS and not self._may_draw:
             self.report("STEP304", function, f"{name} draws random numbers: functions are pure; {DRAWN}")
         elif self._changes(node, name, base) and (self.own.change(base) or dotted(base) == ("ctx",)):
             self.report("STEP310", node, self.own.complaint(base))

@@ -17,6 +17,10 @@ STATES: Final = ("state", "acc")
 _PREDECLARED: Final = frozenset({"input_data", "ctx", "Symbol"})
 
 
+def _owner(path: str) -> str:
+    return path.rpartition(".")[0]
+
+
 class NameWalk(BlockWalk):
     """Knows what names stand for."""
 
@@ -99,8 +103,13 @@ class NameWalk(BlockWalk):
             self.report("STEP303", node, text)
             return
         module = self._modules.get(name, "torch")
-        if self._is_fn and module.partition(".")[0] not in ("torch", "math"):
+        if (self._is_fn or self.scope.bare_parameters) and module.partition(".")[0] not in ("torch", "math"):
             self.report("STEP304", node, f"{module} is not part of the function language{OTHERWISE}")
+            return
+        if self.scope.bare_parameters and module.partition(".")[0] != module and module not in allow.NAMESPACES:
+            self.report(
+                "STEP303", node, f"{name} is a part of a module here; import {_owner(module)} and write {module}"
+            )
             return
         if name in self.names or name in allow.BUILTINS or self._check_private(node, name):
             return

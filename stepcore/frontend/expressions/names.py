@@ -42,6 +42,9 @@ def evaluate_name(el: Elaboration, node: ast.Name) -> Value:
     except KeyError:
         pass
     early = el.frame.scope.binding(node.id)
+    unfollowed = el.frame.scope.outermost.unfollowed
+    if unfollowed is not None and early is None and node.id in unfollowed:
+        return _unfollowed(el, node, unfollowed[node.id])
     if early is not None and (node.id in BUILTINS or _is_known_around(early, node.id)):
         return _early(el, node, early)
     if node.id in BUILTINS:
@@ -73,6 +76,15 @@ def _early(el: Elaboration, node: ast.Name, scope: Scope) -> Value:
     el.report("STEP202", node, text, "bind it before, or give it another name")
     el.graph.complete = False
     scope.names[node.id] = UNKNOWN
+    return UNKNOWN
+
+
+def _unfollowed(el: Elaboration, node: ast.Name, statement: str) -> Value:
+    text = f"what {node.id} is after `{statement}` is not followed in programs"
+    way_out = f"bind {node.id} once, in a line of its own, above what reads it; {node.id} = 3, for example"
+    el.report("STEP220", node, text, way_out)
+    el.graph.complete = False
+    el.frame.scope.names[node.id] = UNKNOWN
     return UNKNOWN
 
 

@@ -22,6 +22,8 @@ def evaluate_formatted(el: Elaboration, node: ast.JoinedStr) -> Value:
         if isinstance(part, ast.Constant):
             pieces.append(str(part.value))
         elif isinstance(part, ast.FormattedValue):
+            if part.conversion != -1 or part.format_spec is not None:
+                return UNKNOWN  # in programs that is refused
             value = el.evaluate(part.value)
             if isinstance(value, list | tuple | dict | range | OnePass | DictView):
                 text = f"{el.what(part.value, value)}, and is not written into a text"

@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
 from stepcore.fn.aliases import with_aliases
+from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.nodes import loaded_names
 from stepcore.frontend import functions
 from stepcore.frontend.changes import Changes, MadeNames, chosen, read_later
 from stepcore.frontend.python.module import ModuleFacts, PyModule
-from stepcore.frontend.values import FnClass, ProgramBuiltin, TypeMaker
+from stepcore.frontend.values import FnClass, TypeMaker, ready_made
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded, Span
 
-_COMPOUND: Final = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.Match)
-_OURS: Final = (FnDecl, FnClass, TypeMaker, ProgramBuiltin, Dim, *functions.ELEMENTS)
+# Names that every task has and no module, unless it binds them.
+_OF_TASKS: Final = frozenset(
+    {*PREDECLARED_SYMBOLS, *(f"{name}_value" for name in PREDECLARED_SYMBOLS), "input_data", "ctx", "Symbol"}
+)
+_OURS: Final = (FnDecl, FnClass, TypeMaker, Dim, *functions.ELEMENTS)
 
 
-def fn_scope_of(module: PyModule, statements: list[tuple[ast.stmt, Embedded]], modules: Mapping[str, str]) -> FnScope:
-    """Return what the element functions of a module see: its ``statements``, each with its code, and imports."""
+def fn_scope_of(
+    module: PyModule,
+    statements: list[tuple[ast.stmt, Embedded]],
+    modules: Mapping[str, str],
+    changes: Changes,
+    loose: Set[str],
+) -> FnScope:
+    """Return what the element functions of a module see: its ``statements``, each with its code, and imports.
+
+    ``changes`` are those of all statements, ``loose`` names that they bind of which nothing else is known.
+    """
     scope = module.scope
     facts = ModuleFacts.joined((module.facts, module.others))
     symbols = {name for name, value in scope.names.items() if isinstance(value, Dim) and str(value) == name}
     bound = {symbol for symbol, _ in facts.sizes}
-    prelude = _Prelude(module, statements).of(facts.sizes)
+    prelude = _Prelude(module, statements).of(facts.sizes, changes)
     scope_of_fns = FnScope(
         prelude=prelude,
         parameters=tuple(sorted(facts.parameters)),
@@ -36,6 +49,7 @@ def fn_scope_of(module: PyModule, statements: list[tuple[ast.stmt, Embedded]], m
         modules=tuple(sorted({"torch": "torch", **modules}.items())),
         bare_parameters=True,
         sizes=tuple(sorted((symbol, size) for symbol, size in facts.sizes if size is not None)),
+        unbound=frozenset() if "*" in loose else frozenset(_OF_TASKS - scope.names.keys() - loose),
     )
     return with_aliases(scope_of_fns, prelude)
 
@@ -46,12 +60,11 @@ class _Prelude(Record):
     module: PyModule
     statements: list[tuple[ast.stmt, Embedded]]
 
-    def of(self, bound: frozenset[tuple[str, int | None]]) -> CodeBlock | None:
+    def of(self, bound: frozenset[tuple[str, int | None]], changes: Changes) -> CodeBlock | None:
         """Return the module-level statements that element functions use, in the order of the file.
 
         ``bound`` are the sizes of the file's programs, with what these bind.
         """
-        changes = Changes([(statement, _text(statement, code)) for statement, code in self.statements])
         wanted = loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))
         sizes = self._of_runs(bound, changes)
         candidates = self._candidates(sizes, changes, changed=False)
@@ -59,12 +72,7 @@ class _Prelude(Record):
         if not changes.are_settled(names):
             candidates = self._candidates(sizes, changes, changed=True)
             found, _ = chosen(candidates, wanted | read_later(candidates, wanted))
-        codes = {id(statement): code for statement, code in self.statements}
-        return (
-            _join_statements([(each.named.statement, codes[id(each.named.statement)]) for each in found])
-            if found
-            else None
-        )
+        return _join_statements({id(each.named.statement) for each in found}, self.statements) if found else None
 
     def _of_runs(self, bound: frozenset[tuple[str, int | None]], changes: Changes) -> set[str]:
         """Return the names of numbers that runs bind: ``D_value = 16`` where ``dims=`` binds D to 16.
@@ -84,8 +92,6 @@ class _Prelude(Record):
         for statement, _ in self.statements:
             bound = changes.bound(statement)
             own = {name for name in bound if self._is_ours(name)}
-            if own and not isinstance(statement, _COMPOUND):
-                continue
             each = MadeNames(
                 changes.named(statement), bound - own, changes.changed(statement) if changed else frozenset()
             )
@@ -104,7 +110,13 @@ class _Prelude(Record):
         return [inner for inner in statement.body if isinstance(inner, ast.FunctionDef)]
 
     def _is_ours(self, name: str) -> bool:
-        return isinstance(self.module.scope.names.get(name), _OURS)
+        value = self.module.scope.names.get(name)
+        return isinstance(value, _OURS) or (value is not None and bool(ready_made(value)))
+
+
+def changes_of(statements: list[tuple[ast.stmt, Embedded]]) -> Changes:
+    """Return what the statements of a module, each with its code, bind and change."""
+    return Changes([(statement, _text(statement, code)) for statement, code in statements])
 
 
 def _text(statement: ast.stmt, code: Embedded) -> str:
@@ -113,16 +125,36 @@ def _text(statement: ast.stmt, code: Embedded) -> str:
     return code.inner.text[starts[statement.lineno - 1] : starts[end] if end < len(starts) else None]
 
 
-def _join_statements(chosen: list[tuple[ast.stmt, Embedded]]) -> CodeBlock:
+def _join_statements(wanted: set[int], statements: list[tuple[ast.stmt, Embedded]]) -> CodeBlock:
+    """Return the lines of some of the statements of a file, by identity, each line once.
+
+    With them come those that share a line with one (``n = c; c = 2``), which Python runs in turn.
+    """
     pieces: list[str] = []
     offsets: list[int] = []
-    for statement, code in chosen:
-        inner = code.inner
-        decorators = statement.decorator_list if isinstance(statement, ast.FunctionDef | ast.ClassDef) else []
-        first = min([statement.lineno, *(each.lineno for each in decorators)])
-        for line in range(first - 1, statement.end_lineno or statement.lineno):
-            text = inner.line_text(line)
+    for code, first, last in _line_groups(statements, wanted):
+        for line in range(first - 1, last):
+            text = code.inner.line_text(line)
             pieces.append(text if text.endswith(("\n", "\r")) else text + "\n")
             offsets.append(code.line_offsets[line])
     offsets.append(offsets[-1] + len(pieces[-1]))
     return CodeBlock(Embedded("".join(pieces), tuple(offsets), Span(min(offsets), max(offsets))))
+
+
+def _line_groups(statements: list[tuple[ast.stmt, Embedded]], wanted: set[int]) -> Iterator[tuple[Embedded, int, int]]:
+    """Yield the first and last lines of statements that share lines, of which one is wanted, with their code."""
+    group: tuple[Embedded, int, int] | None = None
+    is_wanted = False
+    for statement, code in statements:
+        decorators = statement.decorator_list if isinstance(statement, ast.FunctionDef | ast.ClassDef) else []
+        first = min([statement.lineno, *(each.lineno for each in decorators)])
+        last = statement.end_lineno or statement.lineno
+        if group is not None and group[0] is code and first <= group[2]:
+            group = (code, group[1], max(last, group[2]))
+        else:
+            if group is not None and is_wanted:
+                yield group
+            group, is_wanted = (code, first, last), False
+        is_wanted = is_wanted or id(statement) in wanted
+    if group is not None and is_wanted:
+        yield group

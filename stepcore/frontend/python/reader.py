@@ -11,16 +11,19 @@ from typing import Final
 
 from stepcore.findings import budget
 from stepcore.findings.budget import Budget, OutOfBudget
+from stepcore.findings.diagnostics import Severity
 from stepcore.fn.decl import FnDecl
+from stepcore.fn.source import augmented
 from stepcore.frontend import calls, functions
 from stepcore.frontend.beginnings import MOST_BLOCKS, MOST_STEPS, Beginning, declares, lasts, words_of
 from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.imports import Imports
 from stepcore.frontend.python.module import ModuleFacts, PyModule
-from stepcore.frontend.python.prelude import fn_scope_of
+from stepcore.frontend.python.prelude import changes_of, fn_scope_of
 from stepcore.frontend.python.programs import ProgramReader
 from stepcore.frontend.python.references import Pending, References
+from stepcore.frontend.python.unfollowed import forget_unfollowed
 from stepcore.frontend.state import Abandon, Frame
 from stepcore.frontend.syntax import Block, block_at, fault_diagnostics, placed, split_blocks, unmarked
 from stepcore.frontend.values import UNKNOWN, EvaluationContext, FnClass, Helper, ModuleRef, Scope, TypeMaker, Value
@@ -110,6 +113,11 @@ class _Reader:
             for value in scope.names.values()
         )
         self.module.op_module = self.op_module
+        changes = changes_of(self.statements)
+        if self.pending:
+            whole = [statement for statement, _ in self.statements]
+            forget_unfollowed(scope, whole, changes, [item.node for item in self.pending], self.modules)
+            self.loose.update(scope.unfollowed or ())
         programs = ProgramReader(self.el, self.module, self.op_module)
         for item in self.pending:
             # A scope of its own: what one program misspells is news in the next one too.
@@ -122,7 +130,7 @@ class _Reader:
                 self.el.out_of_budget(error)
             finally:
                 self.el.settle()
-        self.module.fn_scope = fn_scope_of(self.module, self.statements, self.modules)
+        self.module.fn_scope = fn_scope_of(self.module, self.statements, self.modules, changes, self.loose)
         self.module.diagnostics.extend(self.el.diagnostics)
 
     def block(self, block: Block) -> None:
@@ -217,8 +225,19 @@ class _Reader:
                 )
             case ast.Assign() | ast.AnnAssign() if statement.value is not None:
                 self._assign(statement, statement.value)
+            case ast.AugAssign(target=ast.Name() as target):
+                self._assign(ast.Assign([target], augmented(statement)), augmented(statement))
+            case ast.Global(names=declared):
+                self._declare(statement, declared)
             case _:
                 self.loose.update(bound_names(statement))
+
+    def _declare(self, statement: ast.Global, declared: list[str]) -> None:
+        """Report ``global`` of a name that the module has bound before, with which Python reads no file."""
+        for name in declared:
+            if name in self.module.scope.names or name in self.loose:
+                text = f"this line cannot be read: {name} is assigned to before global declaration"
+                self.el.report("STEP902", statement, f"{text}; remove it: names of a module are global anyway")
 
     def _import_from(self, statement: ast.ImportFrom) -> None:
         names = self.module.scope.names
@@ -253,11 +272,12 @@ class _Reader:
             frame.scope = self.module.scope
 
     def _quiet(self, node: ast.expr) -> Value:
-        """Evaluate without findings: most of a Python file is none of our business."""
+        """Evaluate without findings: most of a Python file is none of our business, and what has some is unknown."""
         count = len(self.el.diagnostics)
         value = self._aside(self.el.evaluate, node)
+        found = self.el.diagnostics[count:]
         del self.el.diagnostics[count:]
-        return value
+        return UNKNOWN if any(item.severity is Severity.ERROR for item in found) else value
 
     def _valued(self, node: ast.expr) -> Value:
         """Return the value of what is assigned, with findings where it makes a type or a function."""

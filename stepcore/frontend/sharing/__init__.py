@@ -15,8 +15,7 @@ from typing import Final
 
 from stepcore.fn import allow
 from stepcore.frontend.sharing.facts import (
-    CHANGING_FUNCTIONS,
-    CHANGING_METHODS,
+    CHANGER,
     OF_STREAMS,
     ChangedPlace,
     Key,
@@ -25,6 +24,7 @@ from stepcore.frontend.sharing.facts import (
     is_pure,
 )
 from stepcore.frontend.sharing.groups import Groups
+from stepcore.frontend.sharing.outside import CHANGING_FUNCTIONS, CHANGING_METHODS, KEEPING_MODULES, REFLECTING_NAMES
 
 # Functions of Python whose results hold nothing of what they are given.
 _MAKES_NEW: Final = allow.names("abs bool divmod float int len pow range round str sum print repr isinstance type id")
@@ -37,10 +37,15 @@ _NONE: Final = frozenset[str]()
 class Sharing:
     """The groups of one file."""
 
-    def __init__(self, statements: Sequence[ast.stmt], modules: frozenset[str]) -> None:
-        """Take all statements of a file; ``modules`` are the names that it imports."""
+    def __init__(
+        self, statements: Sequence[ast.stmt], modules: Mapping[str, str], reflecting: Sequence[ast.stmt] = ()
+    ) -> None:
+        """Take all statements of a file; ``modules`` are the names that it imports, each with what it is in full.
+
+        ``reflecting`` are the statements that may do whatever they like with names of the file.
+        """
         self._numbers = {id(statement): number for number, statement in enumerate(statements)}
-        self._facts = SharingFacts(statements, modules)
+        self._facts = SharingFacts(statements, modules, reflecting)
         self._groups = Groups()
         self._known: dict[int, set[Key]] = {}  # by the identity of an expression
         self._fixed = self._numbers_and_texts()
@@ -58,6 +63,8 @@ class Sharing:
         self._found = {
             number: _union([whole.get(group, _NONE) for group in groups]) for number, groups in changed.items()
         }
+        for number, module in self._facts.patched:
+            self._found[number] = self._found.get(number, _NONE) | _names_of(module, modules)
 
     def changed_by(self, statement: ast.stmt) -> frozenset[str]:
         """Return the names of the module whose values a statement may change in place; statements share these sets."""
@@ -95,7 +102,9 @@ class Sharing:
                 case ast.Call(func=func) if self._makes_new(func, scope):
                     pass
                 case ast.Attribute(value=ast.Name(id=name)) if name in self._facts.modules:
-                    pass  # a dtype, a constant or a function
+                    if self._facts.is_changer(node, scope):
+                        return None
+                    # a dtype, a constant or a function
                 case _ if not isinstance(node, _NEW):
                     return None
         return found
@@ -125,7 +134,7 @@ class Sharing:
 
     def _callables(self) -> set[Key]:
         """Return the names that stand for functions of the file, and functions without a name."""
-        found = {*self._facts.functions.values()}
+        found = {CHANGER, *self._facts.functions.values()}
         flows = [flow for flow in self._facts.flows if flow.value is not None and not isinstance(flow.value, ast.Call)]
         given: dict[Key, list[Key]] = {}
         for flow in flows:
@@ -137,19 +146,19 @@ class Sharing:
     def _changes(self) -> Iterable[tuple[int, Key]]:
         """Yield statements, by number, with the groups whose values they change."""
         facts, find = self._facts, self._groups.find
-        changing: set[Key] = set()  # groups of functions that change a value of their group
-        for place in facts.changed:
-            groups = {*map(find, self._all_of(place))}
+        callables = self._callables()
+        changed = [(place, self._all_of(place)) for place in facts.changed]
+        called = [(place, self._all_of(place)) for place in facts.called if place.scope.runs_at_once]
+        handed = [place for place in facts.handed if place.scope.runs_at_once]
+        called += [(place, self._all_of(place) & callables) for place in handed]
+        # Looking at values joins groups, so it is done for all places before each group has one key for good.
+        changing = {find(CHANGER)}  # groups of functions that change a value of their group
+        for place, keys in changed:
+            groups = {*map(find, keys)}
             if place.scope.runs_at_once:
                 yield from ((place.statement, group) for group in groups)
             if place.scope.key is not None:
                 changing |= groups & {find(place.scope.key)}
-        if not changing:
-            return
-        callables = self._callables()
-        called = [(place, self._all_of(place)) for place in facts.called if place.scope.runs_at_once]
-        handed = [place for place in facts.handed if place.scope.runs_at_once]
-        called += [(place, self._all_of(place) & callables) for place in handed]
         for place, keys in called:
             yield from ((place.statement, group) for group in {*map(find, keys)} & changing)
 
@@ -182,7 +191,9 @@ class Sharing:
                 found.add(self._facts.functions[id(node)])
             match node:
                 case ast.Name(id=name):
-                    if (key := scope.find(name)) not in self._fixed and name not in self._facts.modules:
+                    if name in self._facts.modules:
+                        found |= {CHANGER} if self._facts.is_changer(node, scope) else set()
+                    elif (key := scope.find(name)) not in self._fixed:
                         found.add(key)
                 case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):  # of lists, perhaps
                     pending += [left, right]
@@ -199,6 +210,8 @@ class Sharing:
         return found
 
     def _made(self, node: ast.expr, scope: NamesInScope) -> set[Key]:
+        if self._facts.is_changer(node, scope):
+            return {CHANGER}
         match node:
             case ast.Attribute(value=base, attr=attr) if attr not in _VIEWS:
                 return {*map(self._groups.kept_in, self._objects(base, scope))}
@@ -229,6 +242,12 @@ class Sharing:
         return {own}
 
 
+def _names_of(module: str, modules: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of a file that stand for a module, a part of it or the whole."""
+    top = modules.get(module, module).partition(".")[0]
+    return frozenset(name for name, path in modules.items() if path.partition(".")[0] == top)
+
+
 def _union(several: Sequence[frozenset[str]]) -> frozenset[str]:
     return several[0] if len(several) == 1 else _NONE.union(*several)
 
@@ -244,4 +263,12 @@ def _all_from(first: Iterable[Key], following: Mapping[Key, Sequence[Key]]) -> s
     return found
 
 
-__all__ = ["CHANGING_FUNCTIONS", "CHANGING_METHODS", "OF_STREAMS", "Sharing", "is_pure"]
+__all__ = [
+    "CHANGING_FUNCTIONS",
+    "CHANGING_METHODS",
+    "KEEPING_MODULES",
+    "OF_STREAMS",
+    "REFLECTING_NAMES",
+    "Sharing",
+    "is_pure",
+]

@@ -3,48 +3,37 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Final, TypeAlias
 
 from stepcore.fn import allow
 from stepcore.fn.nodes import argument_names, parts_of
 from stepcore.fn.prelude import assigned_names, comprehension_names
+from stepcore.fn.source import dotted
+from stepcore.frontend.sharing.outside import (
+    BACKENDS,
+    SETS_ATTRIBUTES,
+    SETTINGS,
+    changes_arguments,
+    changes_its_own,
+    is_single,
+    may_name_a_change,
+    reflects,
+    results_by_position,
+)
 from stepcore.records import Record
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 # A name in the function that binds it (0 for the module), or what has no name, by its identity.
 Key: TypeAlias = tuple[int, str]
 
-# Methods of Python's lists and dictionaries that change them.
-_OPERATORS: Final = allow.names("add and concat floordiv lshift matmul mod mul or pow rshift sub truediv xor")
-# Methods of Python's lists and dictionaries that change them, and those of numpy's arrays, which share with tensors.
-CHANGING_METHODS: Final = (
-    allow.CONTAINER_CHANGES
-    | allow.names("update setdefault popitem fill put itemset setfield byteswap partition")
-    | allow.names("__setitem__ __delitem__ __setattr__ __delattr__")
-    | {f"__i{name}__" for name in _OPERATORS}
-)
-# Functions of the standard library, numpy and torch that change an argument, or what is kept in one.
-CHANGING_FUNCTIONS: Final = (
-    allow.names("shuffle setattr delattr setitem delitem heapify heappush heappop insort insort_left insort_right")
-    | allow.names("copyto put place putmask fill_diagonal put_along_axis vector_to_parameters")
-    | {f"i{name}" for name in _OPERATORS}
-)
 # Methods that keep nothing of what they are given and change nothing.
 _PURE_METHODS: Final = allow.TENSOR_METHODS | allow.names("get keys values items index count copy apply format join")
-_STAYS: Final = allow.names("requires_grad_ share_memory_ detach_")  # no number of the tensor changes
 _LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Pass, ast.alias, ast.arg, NoneType})
 _OURS: Final = ("fn", "program", "composition", "Fn")
+CHANGER: Final[Key] = (-1, "a function from elsewhere that changes what it is given")
 OF_STREAMS: Final = ("data", "ctx")  # what a stream is given belongs to it
-
-
-def changes_its_own(method: str) -> bool:
-    """Return whether a method of this name changes what it belongs to in place.
-
-    Tensors name such methods by an underscore, those that the closed language has not among them (``uniform_``).
-    """
-    return method in CHANGING_METHODS or (method.endswith("_") and not method.endswith("__") and method not in _STAYS)
 
 
 class NamesInScope(Record):
@@ -87,10 +76,16 @@ class ChangedPlace(Record):
 
 
 class SharingFacts:
-    """Reads all statements of a file; ``modules`` are the names that it imports."""
+    """Reads all statements of a file; ``modules`` are the names that it imports, each with what it is in full.
 
-    def __init__(self, statements: Sequence[ast.stmt], modules: frozenset[str]) -> None:
+    ``reflecting`` are statements that may bind or change whatever the file binds (``exec``, ``globals()``).
+    """
+
+    def __init__(
+        self, statements: Sequence[ast.stmt], modules: Mapping[str, str], reflecting: Sequence[ast.stmt] = ()
+    ) -> None:
         self.modules = modules
+        self.patched: list[tuple[int, str]] = []  # statements that change a module, and its name
         self.own = frozenset[str]().union(*map(_bound_by, statements))
         self.bound: dict[
             Key, list[tuple[ast.expr, NamesInScope] | None]
@@ -106,8 +101,11 @@ class SharingFacts:
         self._scopes = 1
         self._helpers = frozenset(_named_functions(statements))
         module = NamesInScope(0, self.own, None, None)
+        everywhere = {*map(id, reflecting)}
         for self._statement, statement in enumerate(statements):
             self._visit(statement, module)
+            if id(statement) in everywhere and reflects(statement, self.modules):
+                self._change_all(statement, module)
 
     def is_outside(self, func: ast.expr, scope: NamesInScope) -> bool:
         """Return whether a function is one of Python or of a module that is imported."""
@@ -121,6 +119,35 @@ class SharingFacts:
                 return at.around is None and func.id in self.modules
             at = at.around
         return True
+
+    def outside_path(self, func: ast.expr, scope: NamesInScope) -> str:
+        """Return the full name of a function of Python or of a module; "" for any other."""
+        path = dotted(func)
+        if path is None or not self.is_outside(func, scope):
+            return ""
+        return ".".join((self.modules.get(path[0], path[0]), *path[1:]))
+
+    def is_changer(self, node: ast.expr, scope: NamesInScope) -> bool:
+        """Return whether an expression is a function from elsewhere that changes what it is given."""
+        match node:
+            case ast.Name(id=name) if name not in self.modules:
+                return False
+            case ast.Name() | ast.Attribute():
+                path = self.outside_path(node, scope)
+                return bool(path) and changes_arguments(path)
+            case ast.Call(func=func, args=args):
+                path = self.outside_path(func, scope)
+                return path == "operator.methodcaller" and may_name_a_change([node, *args])
+        return False
+
+    def _change_all(self, statement: ast.stmt, module: NamesInScope) -> None:
+        """Note that a statement, or whoever calls the function that it defines, may change all that the file binds."""
+        scope = module
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            scope = NamesInScope(-1, frozenset(), module, module.find(statement.name))
+        for name in sorted(self.own):
+            self.bound.setdefault(module.find(name), []).append(None)
+        self.changed.append(self._place([ast.Name(name, ast.Load()) for name in sorted(self.own)], scope))
 
     def _place(self, parts: Sequence[ast.expr], scope: NamesInScope) -> ChangedPlace:
         return ChangedPlace(self._statement, parts, scope)
@@ -212,8 +239,15 @@ class SharingFacts:
                 self._store(base, value, scope)
 
     def _store(self, base: ast.expr, value: ast.expr, scope: NamesInScope) -> None:
+        self._patch(base)
         self.stored.append((base, self._place([value], scope)))
         self.changed.append(self._place([base], scope))
+
+    def _patch(self, base: ast.expr) -> None:
+        """Note a store into an attribute of a module, by whatever function that is done."""
+        path = dotted(base)
+        if path is not None and path[0] in self.modules and BACKENDS.isdisjoint(path):
+            self.patched.append((self._statement, path[0]))
 
     def _function(self, node: Function, scope: NamesInScope) -> None:
         key = (-1, f"lambda {id(node)}") if isinstance(node, ast.Lambda) else scope.find(node.name)
@@ -253,12 +287,12 @@ class SharingFacts:
 
     def _call(self, node: ast.Call, scope: NamesInScope) -> None:
         func, given = node.func, [*node.args, *(keyword.value for keyword in node.keywords)]
-        named = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
         for argument in given:
             self._visit(argument, scope)
         if self.is_outside(func, scope):
-            self._call_outside(node, named, given, scope)
+            self._call_outside(node, self.outside_path(func, scope), given, scope)
             return
+        named = func.attr if isinstance(func, ast.Attribute) else ""
         if not isinstance(func, ast.Attribute):
             self._visit(func, scope)
             self.joined.append(self._place([func, *given], scope))
@@ -272,19 +306,27 @@ class SharingFacts:
             self.joined.append(self._place([func.value, *given], scope))
             self.called.append(self._place([func.value], scope))
 
-    def _call_outside(self, node: ast.Call, named: str, given: list[ast.expr], scope: NamesInScope) -> None:
+    def _call_outside(self, node: ast.Call, path: str, given: list[ast.expr], scope: NamesInScope) -> None:
         """Note a call of a function of Python or of a module, which may change or call what it is given."""
         writes = [keyword.value for keyword in node.keywords if keyword.arg == "out"]
         in_place = any(keyword.arg == "inplace" for keyword in node.keywords)
-        if named.endswith("_") or named in CHANGING_FUNCTIONS or in_place:
+        if changes_arguments(path) or in_place:
             writes += [*given, *map(_item, given)]
-        if named == "getattr" and _may_name_a_change(given):
+        elif path.startswith("numpy."):
+            writes += results_by_position(path.rpartition(".")[2], node.args)
+        if path == "getattr" and may_name_a_change(given):
             writes += given[:1]
+        if path in SETS_ATTRIBUTES and given:
+            self._patch(given[0])
+        if path in SETTINGS and not is_single(given):
+            self.patched.append((self._statement, "torch"))
         if writes:
             self.changed.append(self._place(writes, scope))
         if any(keyword.arg == "key" for keyword in node.keywords):
             self.joined.append(self._place(given, scope))
-        if any(map(self._is_function, given)):  # which may be called with what is kept in the others
+        if any(
+            self._is_function(each) or self.is_changer(each, scope) for each in given
+        ):  # which may be called with what is kept in the others
             self.joined.append(self._place([*given, *map(_item, given)], scope))
         self.handed.append(self._place(given, scope))
 
@@ -300,13 +342,6 @@ class SharingFacts:
 def _item(node: ast.expr) -> ast.expr:
     """Return an expression for what is kept in a value, whatever its key."""
     return ast.Subscript(node, ast.Constant(0), ast.Load())
-
-
-def _may_name_a_change(given: Sequence[ast.expr]) -> bool:
-    match given:
-        case [_, ast.Constant(value=str(name)), *_]:
-            return changes_its_own(name)
-    return True
 
 
 def _named_functions(statements: Sequence[ast.stmt]) -> Iterator[str]:

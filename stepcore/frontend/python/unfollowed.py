@@ -1,0 +1,280 @@
+"""Names of a module that do not stand for what elaboration took them for, once the whole file is read.
+
+Elaboration takes assignments, definitions and imports, one after the other. What a loop, ``if`` or ``:=`` binds, and
+what a statement changes in place (:mod:`stepcore.frontend.sharing`), it does not follow, nor what is made of that; and
+annotations, defaults and class bodies are evaluated behind the statement that has them, where their names may be bound
+again. A program that reads such a name is refused: Python would run another one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from stepcore.fn.decl import FnDecl
+from stepcore.fn.nodes import loaded_names, parts_of
+from stepcore.frontend.bindings import bound_names
+from stepcore.frontend.changes import Changes, MadeNames, chosen, is_main
+from stepcore.frontend.values import OnePass, Scope, Value
+from stepcore.text.wording import clipped
+
+_DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_WITHOUT_VALUES: Final = frozenset({"reference", "weights", "data", "name", "layouts"})  # which Python alone evaluates
+_SHOWN: Final = 60  # characters of a statement in a message
+
+
+def forget_unfollowed(
+    scope: Scope,
+    statements: Sequence[ast.stmt],
+    changes: Changes,
+    programs: Sequence[ast.FunctionDef],
+    imported: Mapping[str, str],
+) -> None:
+    """Take the names out of the scope of a module whose values are not known, and note what binds or changes them.
+
+    ``programs`` are those that are still to be read, ``imported`` the modules by the names that a file gives them.
+    """
+    values = scope.names
+    changeable = {name for name, value in values.items() if _is_changeable(value)}
+    changeable |= {name for statement in statements for name in _filled(statement)}
+    odd = changes.reflects or any(map(_is_odd, statements)) or changes.binds_inside
+    if not (odd or changeable or _bound_again(statements, values)):
+        return
+    groups = changes.reflects or (bool(changeable) and _are_read(changeable, statements, changes, programs))
+    found = _Followed(values, changes, {*map(id, programs)}, imported, groups=groups)
+    for statement in statements:
+        found.take(statement)
+    if found.lost:
+        scope.unfollowed = {name: _shown(statement) for name, statement in found.lost.items()}
+        for name in found.lost:
+            values.pop(name, None)
+
+
+def _is_changeable(value: Value) -> bool:
+    kind = type(value)
+    return kind in (list, dict, OnePass) or (isinstance(value, tuple) and any(map(_is_changeable, value)))
+
+
+def _filled(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names into whose items or attributes an assignment stores: their values are not known any more."""
+    match statement:
+        case ast.Assign(targets=targets):
+            pending = [target for target in targets if type(target) is not ast.Name]
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            pending = [target]
+        case _:
+            return
+    while pending:
+        match pending.pop():
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                pending += parts
+            case ast.Starred(value=part):
+                pending.append(part)
+            case ast.Subscript(value=base) | ast.Attribute(value=base):
+                yield from (node.id for node in ast.walk(base) if isinstance(node, ast.Name))
+
+
+def _is_odd(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assign() | ast.AnnAssign() | ast.Import() | ast.ImportFrom() | ast.Expr() | ast.Pass() | ast.Assert():
+            return False
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return False
+    return not is_main(statement)
+
+
+def _bound_again(statements: Sequence[ast.stmt], values: Mapping[str, Value]) -> bool:
+    """Return whether a statement binds a name a second time."""
+    found: set[str] = set()
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=targets):
+                names = [node.id for node in targets if isinstance(node, ast.Name)]
+                if len(names) < len(targets):
+                    names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names = [name]
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names = [name]
+            case ast.Import() | ast.ImportFrom():
+                names = [*bound_names(statement)]
+            case _:
+                continue
+        if not found.isdisjoint(names):
+            return True
+        found.update(names)
+    return False
+
+
+def _are_read(
+    changeable: set[str], statements: Sequence[ast.stmt], changes: Changes, programs: Sequence[ast.FunctionDef]
+) -> bool:
+    """Return whether programs read lists or dictionaries, or what is made of them, that a statement may change."""
+    wanted = loaded_names(part for program in programs for part in _read_parts(program))
+    for statement in statements:
+        if isinstance(statement, ast.FunctionDef):
+            wanted |= loaded_names(statement.decorator_list)
+    made = [MadeNames(changes.named(each), changes.bound(each)) for each in statements]
+    _, names = chosen(made, wanted)
+    return not names.isdisjoint(changeable) and not changes.are_settled(names)
+
+
+def _read_parts(program: ast.FunctionDef) -> Iterator[ast.AST]:
+    """Yield what of a program is elaborated."""
+    yield program.args
+    yield from program.body
+    if program.returns is not None:
+        yield program.returns
+    for decorator in program.decorator_list:
+        for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
+            if keyword.arg not in _WITHOUT_VALUES:
+                yield keyword.value
+
+
+class _Followed:
+    """Takes the statements of a module in order; ``lost`` are the names that are not followed, each with the reason."""
+
+    def __init__(
+        self,
+        values: Mapping[str, Value],
+        changes: Changes,
+        programs: set[int],
+        imported: Mapping[str, str],
+        *,
+        groups: bool,
+    ) -> None:
+        self.lost: dict[str, ast.stmt] = {}
+        self._values = values
+        self._changes = changes
+        self._programs = programs
+        self._imported = imported
+        self._groups = groups
+        self._helpers: dict[str, ast.stmt] = {}
+        self._early: set[str] = set()  # read by what is evaluated later than Python does
+
+    def take(self, statement: ast.stmt) -> None:
+        """Note what one statement makes known, and what it makes unknown."""
+        if is_main(statement):
+            return
+        if isinstance(statement, _DEFINITIONS):
+            self._define(statement)
+        elif isinstance(statement, ast.ImportFrom) and any(alias.name == "*" for alias in statement.names):
+            self._import_all(statement)
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            self._bind({*bound_names(statement)}, statement, set())
+        elif isinstance(statement, ast.Assign | ast.AugAssign) or (
+            isinstance(statement, ast.AnnAssign) and statement.value is not None
+        ):
+            self._assign(statement)
+        elif not isinstance(statement, ast.AnnAssign):
+            self._lose({*bound_names(statement), *self._changes.bound(statement)}, statement)
+        if self._groups:
+            self._lose(self._changes.changed(statement), statement)
+
+    def _define(self, statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        name = statement.name
+        at_once = loaded_names(_at_once(statement))
+        is_program = id(statement) in self._programs
+        if not isinstance(self._values.get(name), FnDecl):
+            self._early |= at_once  # of what is ours, only element functions are read where they stand
+        self._bind({name}, statement, set() if is_program else at_once)
+        self._helpers[name] = statement
+
+    def _assign(self, statement: ast.Assign | ast.AugAssign | ast.AnnAssign) -> None:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        plain = {name for target in targets for name in _plain_names(target)}
+        named = self._changes.named(statement)
+        if named.has_functions and statement.value is not None:
+            self._early |= loaded_names(_defaults_inside(statement.value))
+        self._bind(plain, statement, named.all)
+        if isinstance(statement, ast.AugAssign) and not isinstance(statement.target, ast.Name):
+            plain = set()
+        others = {*bound_names(statement), *self._changes.bound(statement)} - plain
+        self._lose({name for name in others if not self._is_elsewhere(name)}, statement)
+
+    def _is_elsewhere(self, name: str) -> bool:
+        """Return whether a name is a module of others, of which an attribute may be set (``torch.backends``)."""
+        return name in self._imported and not self._imported[name].startswith("step")
+
+    def _import_all(self, statement: ast.ImportFrom) -> None:
+        """Take a star import of a file of the user, which may bind any name again."""
+        if statement.module is None or not statement.module.startswith(("step", "sympy", "torch", "typing", "math")):
+            self._lose({name for name in self._values if name not in self._imported}, statement)
+
+    def _bind(self, names: set[str], statement: ast.stmt, reads: set[str]) -> None:
+        reason = self._reason(reads)
+        for name in names:
+            if name in self._early:
+                self.lost[name] = statement
+            elif reason is not None:
+                self.lost[name] = reason
+            else:
+                self.lost.pop(name, None)
+            self._helpers.pop(name, None)
+
+    def _reason(self, reads: set[str]) -> ast.stmt | None:
+        """Return what makes unknown what is made of some names; helpers read theirs when they are called."""
+        if not self.lost:
+            return None
+        pending, done = [*reads], {*reads}
+        while pending:
+            name = pending.pop()
+            if name in self.lost:
+                return self.lost[name]
+            helper = self._helpers.get(name)
+            if helper is not None:
+                more = self._changes.named(helper).all - done
+                done |= more
+                pending += more
+        return None
+
+    def _lose(self, names: Iterator[str] | set[str] | frozenset[str], statement: ast.stmt) -> None:
+        for name in names:
+            self.lost[name] = statement
+            self._helpers.pop(name, None)
+
+
+def _plain_names(target: ast.expr) -> Iterator[str]:
+    match target:
+        case ast.Name(id=name):
+            yield name
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _plain_names(part)
+
+
+def _at_once(statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Iterator[ast.AST]:
+    """Yield what Python evaluates where a definition stands."""
+    yield from statement.decorator_list
+    if isinstance(statement, ast.ClassDef):
+        yield from statement.bases
+        for inner in statement.body:
+            if isinstance(inner, _DEFINITIONS):
+                yield from _at_once(inner)
+            else:
+                yield inner
+        return
+    args = statement.args
+    yield from args.defaults
+    yield from (each for each in args.kw_defaults if each is not None)
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+        if arg.annotation is not None:
+            yield arg.annotation
+    if statement.returns is not None:
+        yield statement.returns
+
+
+def _defaults_inside(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the defaults of functions without a name."""
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, ast.Lambda):
+            yield from each.args.defaults
+            yield from (given for given in each.args.kw_defaults if given is not None)
+        pending += [part for part in parts_of(each) if part is not None]
+
+
+def _shown(statement: ast.stmt) -> str:
+    return clipped(ast.unparse(statement).partition("\n")[0], _SHOWN)
