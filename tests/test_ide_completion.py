@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ide_cases import in_python, in_task
+from server_texts import GOOD, HEAD
 from stepcore.findings.diagnostics import apply_edits
 from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.completion import completions
@@ -51,6 +52,15 @@ def complete(body: str, *, snippets: bool = False, task: bool = False) -> list[C
 )
 def test_the_likeliest_come_first(body: str, first: list[str]) -> None:
     assert [item.label for item in complete(body)][: len(first)] == first
+
+
+def test_programs_of_a_broken_file_come_in_one_order() -> None:
+    # Sixteen names in a set come in the order of a process's hashes: one in 16! of these is that of the alphabet.
+    names = [f"program_{number:02}" for number in range(16)]
+    text = f"import stepcore as step\n{HEAD[HEAD.index('@') :]}\n]\n"
+    text += "".join(GOOD.replace("good", name) for name in names)
+    labels = [item.label for item in completions(analyze(text, "x.py"), 0, snippets=False)]
+    assert [label for label in labels if label in names] == names
 
 
 def test_a_consumed_stream_comes_last_and_says_so() -> None:

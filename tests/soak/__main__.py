@@ -36,6 +36,7 @@ from .properties import (  # noqa: E402
     torch_names,
     types,
 )
+from .storms import storms  # noqa: E402
 
 # Shares of the budget: hostile inputs cost a process each now and then, a random program some milliseconds.
 CAMPAIGNS: dict[str, tuple[Run, float]] = {
@@ -51,6 +52,7 @@ CAMPAIGNS: dict[str, tuple[Run, float]] = {
     "modules": (modules, 2),
     "affine": (affine, 1),
     "editor": (editor, 2),
+    "storm": (storms, 2),
     "blocks": (blocks, 1),
     "timing": (timing, 1),
     "programs": (timed_programs, 0),

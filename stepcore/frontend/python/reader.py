@@ -85,7 +85,7 @@ class _Reader:
         self.module = module
         self.el = Elaborator("", {}, dialect=module.dialect)
         module.seen = self.el.seen
-        module.scope.names.update({name: ModuleRef(name) for name in module.others.programs})
+        module.scope.names.update({name: ModuleRef(name) for name in sorted(module.others.programs)})
         self.statements: list[tuple[ast.stmt, Embedded]] = []
         self.modules: dict[str, str] = {}
         self.stepcore = stepcore
