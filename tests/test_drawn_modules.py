@@ -138,6 +138,22 @@ def test_what_is_followed_has_the_value_of_python(case: str, reader: str) -> Non
     assert name in READ_BY_FUNCTIONS and float(found[name]) == float(real[name])
 
 
+@pytest.mark.parametrize(
+    ("again", "is_right"),
+    [
+        ("from stepcore.dims import M, N", True),
+        ("import stepcore as step", True),
+        ("from stepcore.dims import K as M, N", False),
+        ("M = 7\nfrom stepcore.dims import M, N", False),
+    ],
+)
+def test_an_import_that_is_made_again_changes_nothing(again: str, is_right: bool) -> None:
+    """Types of a program are read behind the whole file, where another import would have bound their names again."""
+    text = file_of(BASE, "program")
+    assert "from stepcore.dims import" in text and "import stepcore as step" in text
+    assert (errors_of(f"{text}\n\n{again}\n") == []) is is_right
+
+
 def test_a_global_that_python_refuses_is_no_file() -> None:
     assert any("global declaration" in message for message in errors_of(file_of(BASE + "global c\nc = 3", "function")))
     assert errors_of(file_of(f"global c\n{BASE}", "function")) == []

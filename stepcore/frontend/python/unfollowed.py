@@ -151,6 +151,7 @@ class _Followed:
         self._imported = imported
         self._groups = groups
         self._helpers: dict[str, ast.stmt] = {}
+        self._origins: dict[str, str] = {}  # what imports bound last
         self._early: set[str] = set()  # read by what is evaluated later than Python does
 
     def take(self, statement: ast.stmt) -> None:
@@ -162,7 +163,7 @@ class _Followed:
         elif isinstance(statement, ast.ImportFrom) and any(alias.name == "*" for alias in statement.names):
             self._import_all(statement)
         elif isinstance(statement, ast.Import | ast.ImportFrom):
-            self._bind({*bound_names(statement)}, statement, set())
+            self._import(statement)
         elif isinstance(statement, ast.Assign | ast.AugAssign) or (
             isinstance(statement, ast.AnnAssign) and statement.value is not None
         ):
@@ -197,6 +198,17 @@ class _Followed:
         """Return whether a name is a module of others, of which an attribute may be set (``torch.backends``)."""
         return name in self._imported and not self._imported[name].startswith("step")
 
+    def _import(self, statement: ast.Import | ast.ImportFrom) -> None:
+        """Take an import; one that was made before, and is in force, changes nothing."""
+        of = f"{statement.level} {statement.module}" if isinstance(statement, ast.ImportFrom) else ""
+        found = {
+            name: f"{of} {alias.name if of or alias.asname else name}"
+            for alias in statement.names
+            for name in [alias.asname or (alias.name if of else alias.name.partition(".")[0])]
+        }
+        self._bind({name for name, origin in found.items() if self._origins.get(name) != origin}, statement, set())
+        self._origins |= found
+
     def _import_all(self, statement: ast.ImportFrom) -> None:
         """Take a star import of a file of the user, which may bind any name again."""
         if statement.module is None or not statement.module.startswith(("step", "sympy", "torch", "typing", "math")):
@@ -212,6 +224,7 @@ class _Followed:
             else:
                 self.lost.pop(name, None)
             self._helpers.pop(name, None)
+            self._origins.pop(name, None)
 
     def _reason(self, reads: set[str]) -> ast.stmt | None:
         """Return what makes unknown what is made of some names; helpers read theirs when they are called."""
@@ -233,6 +246,7 @@ class _Followed:
         for name in names:
             self.lost[name] = statement
             self._helpers.pop(name, None)
+            self._origins.pop(name, None)
 
 
 def _plain_names(target: ast.expr) -> Iterator[str]:
