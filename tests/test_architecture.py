@@ -234,7 +234,7 @@ SERVED = {
     "ide", "jobdata", "system.file_marks", "isolation", "jobs", "settings", "findings.codes", "findings.diagnostics",
     "text.span", "text.files", "graph.task", "timing.hardware", "chips",
 }  # fmt: skip
-SELDOM = {"findings.explain", "fn", "system.collector", "system.data_limit"}
+SELDOM = {"findings.explain", "fn", "system.collector", "system.data_limit", "text.remembered"}
 # The simulator's worker is the only thing that may be started, and no key of a model is known here.
 FOREIGN = HEAVY | {"openai", "anthropic", "pydantic", "stepagents", "sympy", "requests", "httpx", "ray"}
 SERVE = """

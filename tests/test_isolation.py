@@ -232,6 +232,51 @@ def test_files_that_lie_in_memory_count(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 @linux_only
+def test_the_memory_of_a_worker_that_rests_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    from stepcore.isolation import memory
+
+    code = "import sys\nfor line in sys.stdin: print(sum(range(10**6)), flush=True)"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True) as worker:
+        assert worker.stdin is not None and worker.stdout is not None
+        watched = [worker.pid]
+        looks: list[int] = []
+
+        def counted() -> list[int]:
+            looks.append(len(watched))
+            return watched
+
+        monkeypatch.setattr(memory, "_watched", counted)
+        watch = memory.GroupMemory([], 2)
+
+        def looked() -> bool:
+            before = len(looks)
+            watch._next = 0.0  # it is time to
+            assert not watch.over()
+            return len(looks) > before
+
+        def rests() -> bool:
+            return not looked()
+
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+        assert worker.stdout.readline()
+        assert eventually(rests)  # once it waits for its next line
+        assert not looked()
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+        assert worker.stdout.readline()
+        assert looked()
+        assert eventually(rests)
+        watched.append(os.getpid())  # of two the first alone tells nothing
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+        assert worker.stdout.readline()
+        assert looked() and looked() and looked()
+        worker.stdin.close()
+
+
+@linux_only
 def test_a_folder_of_the_run_in_shared_memory_is_not_hidden_by_a_private_one(tmp_path: Path) -> None:
     shared = Path("/dev/shm")
     if not os.access(shared, os.W_OK):

@@ -85,6 +85,14 @@ def test_a_position_inside_of_a_character_is_before_it() -> None:
     assert [Codec("utf-8").offset(source, types.Position(0, unit)) for unit in range(6)] == [0, 0, 0, 0, 1, 2]
 
 
+def test_a_place_within_a_line_break_is_the_end_of_its_line() -> None:
+    for text in ("ab\r\ncd", "a😀\r\ncd"):
+        source = SourceFile("/a.py", text)
+        end = units(text[:2], "utf-16")
+        assert Codec("utf-16").position(source, 3) == types.Position(0, end)
+        assert Codec("utf-16").position(source, 4) == types.Position(1, 0)
+
+
 def test_magics_become_comments_of_equal_length() -> None:
     cell = "%matplotlib inline\n  !pip list\nx = 1 % 2\n"
     assert without_magics(cell) == "#matplotlib inline\n  #pip list\nx = 1 % 2\n"

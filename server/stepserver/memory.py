@@ -70,11 +70,12 @@ def release() -> None:
     The allocator returns only what is free as a whole, so each small thing that is forgotten here counts.
     """
     from stepcore.fn.check import forget
+    from stepcore.text.remembered import Remembered
 
     for name, module in list(sys.modules.items()):
         if name.startswith(_REMEMBERING):
             for value in list(vars(module).values()):
-                if isinstance(value, _Cache):
+                if isinstance(value, _Cache | Remembered):
                     value.cache_clear()
     forget()
     gc.unfreeze()  # a document that was open at the start is among the frozen

@@ -27,8 +27,10 @@ class Codec:
         return sum(self._width(character) for character in text)
 
     def place(self, source: SourceFile, offset: int) -> tuple[int, int]:
-        """Return line and character of an offset."""
+        """Return line and character of an offset; one within a line break is the end of its line."""
         line, column = source.line_col(offset)
+        if column and source.text[offset : offset + 1] == "\n" and source.text[offset - 1] == "\r":
+            column -= 1
         if not source.is_ascii and self.encoding != "utf-32":
             start = source.line_starts[line]
             column = self.units(source.text[start : start + column])

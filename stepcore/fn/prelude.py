@@ -17,6 +17,7 @@ from stepcore.fn.nodes import parts_of
 from stepcore.fn.source import BodySyntaxError, augmented, binds_inside, statements
 from stepcore.records import Record
 from stepcore.sizes.dim import DEFAULT_SIZES, is_name, is_size
+from stepcore.text.remembered import remembered
 
 _LIMIT: Final = 1 << 62
 _MAX_EXPONENT: Final = 4096  # powers beyond it are too large, and are not computed
@@ -294,7 +295,7 @@ def _shown(value: _Value) -> str:
     return repr(value)
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _bound_names(text: str) -> frozenset[str]:
     from stepcore.text.span import Embedded
 

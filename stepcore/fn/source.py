@@ -6,11 +6,11 @@ import ast
 import re
 import warnings
 from collections.abc import Container
-from functools import lru_cache
 from typing import Final
 
 from stepcore.fn.decl import CodeBlock
 from stepcore.records import make
+from stepcore.text.remembered import remembered
 from stepcore.text.span import Embedded, SourceFile, Span
 from stepcore.text.wording import clipped
 
@@ -28,7 +28,7 @@ class BodySyntaxError(Exception):
         self.span = span
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _parse(text: str) -> tuple[ast.stmt, ...] | BodySyntaxError:
     if len(text) > MAX_BODY_LENGTH:
         return BodySyntaxError(f"this body has more than {MAX_BODY_LENGTH:,} characters", Span(0, 1))

@@ -223,20 +223,29 @@ class Elaborator(Elaboration):
                 self.suppress_unused = True
                 self.graph.complete = False
             return SuiteEnd.NEXT
-        match value:
-            case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()]) if name not in self.frame.scope.visible():
-                self._compared(value, name)
-                return SuiteEnd.NEXT
+        firsts = value.elts[:-1] if isinstance(value, ast.Tuple) else []
+        match value.elts[-1] if isinstance(value, ast.Tuple) and value.elts else value:
+            case ast.Compare(left=ast.Name() as last, ops=[ast.Eq() | ast.NotEq()]) as compared:
+                names = [item for item in [*firsts, last] if isinstance(item, ast.Name)]
+                if len(names) > len(firsts) and not {name.id for name in names} & set(self.frame.scope.visible()):
+                    self._compared(compared, names)
+                    return SuiteEnd.NEXT
         self.evaluate(value)
         return SuiteEnd.NEXT
 
-    def _compared(self, value: ast.Compare, name: str) -> None:
-        """Report ``E2 == ...`` where an assignment is meant."""
+    def _compared(self, value: ast.Compare, names: list[ast.Name]) -> None:
+        """Report ``E2 == ...`` or ``E2, E3 == ...`` where an assignment is meant."""
         left, right = self.span(value.left), value.comparators[0]
         between = Span(left.end, self.span(right).start)
         fix = Fix("Assign with =", (Edit(between, " = "),)) if self.frame.code.verbatim else None
-        self.report("STEP202", value.left, f"== compares {name}, which is not known", "assign with one =", fix=fix)
-        self.frame.scope.names[name] = self.evaluate(right)
+        sign = "==" if isinstance(value.ops[0], ast.Eq) else "!="
+        text = f"{sign} compares {names[-1].id}, which is not known"
+        self.report("STEP202", value.left, text, "assign with one =", fix=fix)
+        given = self.evaluate(right)
+        if len(names) == 1:
+            self.frame.scope.names[names[0].id] = given
+        else:
+            self.bind(ast.copy_location(ast.Tuple(list(names), ast.Store()), names[0]), given)
 
     def _assign(self, statement: ast.Assign) -> SuiteEnd:
         if type(statement.value) in (ast.Attribute, ast.Name) and self._names_module(statement):
@@ -309,6 +318,8 @@ class Elaborator(Elaboration):
                 expressions.store_item(self, target, value)
             case _:
                 self.report("STEP220", target, "a program assigns to names only", "use a plain name")
+                for name in _names_in(target):  # `a.b = ...` for `a, b = ...`: one finding, and none for each use
+                    self.frame.scope.names.setdefault(name, UNKNOWN)
 
     def _name_streams(self, target: ast.Name, value: Value, name: str) -> None:
         streams = self.graph.streams
@@ -563,6 +574,13 @@ def _options(branch: int, arm: int, value: StreamRef | Alternatives) -> tuple[tu
     options: tuple[tuple[Path, StreamRef], ...]
     options = ((((), value),)) if isinstance(value, StreamRef) else value.options
     return tuple((((branch, arm), *path), stream) for path, stream in options)
+
+
+def _names_in(target: ast.expr) -> list[str]:
+    """Return the names of a target that is no name, attributes too."""
+    nodes = list(ast.walk(target))
+    names = [node.id for node in nodes if isinstance(node, ast.Name)]
+    return names + [node.attr for node in nodes if isinstance(node, ast.Attribute)]
 
 
 def _is_call(statement: ast.stmt) -> bool:

@@ -1,24 +1,25 @@
 """Text to syntax trees, for text that may be half-typed.
 
-A suite that does not parse is parsed again with its broken lines taken out, so that one half-typed line does
-not hide the rest. A taken-out line that assigns keeps its targets, the head of a definition its name, with the value
-``...`` (unknown); an import keeps the names that can be read.
+A suite that does not parse is parsed again with its broken lines repaired or taken out
+(:mod:`stepcore.frontend.repairs`), so that one half-typed line does not hide the rest.
 Python files are parsed block by block (one top-level statement each), and trees are cached by text.
 """
 
 from __future__ import annotations
 
 import ast
-import keyword
+import copy
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.fn.source import FENCE, node_span, syntax_column, syntax_words
+from stepcore.frontend.lost_signs import LOST, meant_targets
+from stepcore.frontend.repairs import Repairs, in_place
+from stepcore.text.remembered import remembered
 from stepcore.text.span import Embedded, SourceFile, Span
 
 __all__ = ["Block", "Suite", "SyntaxFault", "fault_diagnostics", "node_span", "parse_blocks", "parse_suite", "unmarked"]
@@ -27,12 +28,6 @@ _MAX_REPAIRS = 20
 _SHALLOW = 50  # characters of a line that cannot be nested too deeply
 _MAX_MERGES = 100
 _MAX_ALL_MERGES = 2000  # in one file, so that a broken file takes no longer than a large one
-# Names need a comma between them here: where it may be missing, matching takes exponential time.
-_HEAD = re.compile(r"(\s*)(?:async\s+)?(?:def|class)\s+([^\W\d]\w*)")
-_TARGETS = re.compile(r"(\s*)([^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*\s*,?\s*)=(?!=)")
-_IMPORT = re.compile(r"\s*from\s+[.\w]+\s+import\b")
-_IMPORTED = re.compile(r"([^\W\d]\w*)(?:\s+as\s+([^\W\d]\w*))?")
-_WORDS_ONLY = re.compile(r"[\s()\\\w]*")
 _NO_BLOCK = r"(?!\f?(?:[^\S\f]|[#)\]}]|(?:else|elif|except|finally)\b))"
 _FIRST_BLOCK = re.compile(_NO_BLOCK)
 _LATER_BLOCK = re.compile(rf"\n{_NO_BLOCK}")  # with ``^`` in its place each character would be looked at
@@ -60,24 +55,37 @@ class Suite:
     faults: tuple[SyntaxFault, ...]
 
 
-@lru_cache(maxsize=2048)
+@remembered
 def parse_suite(text: str) -> Suite:
     """Parse ``text``, leaving out lines that do not parse. Never raises; trees are shared: do not change them."""
     module, fault = _parse(text)
     if module is not None:  # as nearly always
         return Suite(module.body, ())
     faults: list[SyntaxFault] = []
-    lines = _split_lines(text)
+    repairs = Repairs(_split_lines(text))
     for _ in range(_MAX_REPAIRS):
-        module, fault = _parse("".join(lines))
+        repaired = "".join(repairs.lines)
+        module, fault = _parse(repaired)
         if module is not None:
+            if repairs.moved:
+                module = in_place(copy.deepcopy(module), repairs.moved)  # that of the repaired text is shared
             return Suite(module.body, tuple(faults))
         assert fault is not None
         if not faults or fault.line != faults[-1].line:
-            faults.append(fault)
-        if not _take_out(lines, fault.line):
+            faults.append(_told(fault, repairs))
+        if not repairs.repair(fault.line, fault.message):
             break
     return Suite([], tuple(faults[:1]))
+
+
+def _told(fault: SyntaxFault, repairs: Repairs) -> SyntaxFault:
+    """Return a fault where it stands; one that says that a ``=`` was lost, where that is what CPython cannot read."""
+    line = repairs.lines[fault.line].rstrip("\r\n") if fault.line < len(repairs.lines) else ""
+    moved = repairs.moved.get(fault.line + 1, 0)
+    meant = meant_targets(line)
+    if meant is not None and meant.at >= 0:
+        return SyntaxFault(fault.line, meant.at + moved, LOST)
+    return replace(fault, column=fault.column + moved) if moved else fault
 
 
 def _split_lines(text: str) -> list[str]:
@@ -85,7 +93,7 @@ def _split_lines(text: str) -> list[str]:
     return [source.line_text(line) for line in range(len(source.line_starts))]
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def _parse(text: str) -> tuple[ast.Module | None, SyntaxFault | None]:
     try:
         with warnings.catch_warnings():
@@ -112,43 +120,6 @@ def _deep_line(text: str) -> int:
             except (SyntaxError, ValueError):
                 continue
     return 0
-
-
-def _take_out(lines: list[str], at: int) -> bool:
-    """Empty the broken line, or the nearest one before it that still says something."""
-    at = min(at, len(lines) - 1)
-    while at >= 0 and _is_taken_out(lines[at]):
-        at -= 1
-    if at < 0:
-        return False
-    line = lines[at]
-    content = line.rstrip("\r\n")
-    end = line[len(content) :]
-    indent = content[: len(content) - len(content.lstrip())]
-    targets = _TARGETS.match(content) or _HEAD.match(content)
-    rest = f"{indent}{targets.group(2).strip()} = ..." if targets else _imported(content)
-    lines[at] = (f"{indent}..." if rest in (None, content) else rest) + end
-    return True
-
-
-def _imported(content: str) -> str | None:
-    """Return a broken import with the names that can be read, each where it stands; None where there are none."""
-    head = _IMPORT.match(content)
-    if head is None:
-        return None
-    line, at = head.group(), head.end()
-    for part in content[at:].partition("#")[0].split(","):
-        for name in _IMPORTED.finditer(part) if _WORDS_ONLY.fullmatch(part) else ():
-            if not any(map(keyword.iskeyword, filter(None, name.groups()))):
-                comma = "," if len(line) > head.end() else ""
-                line = (line + comma).ljust(at + name.start()) + name.group()
-        at += len(part) + 1
-    return line if len(line) > head.end() else None
-
-
-def _is_taken_out(line: str) -> bool:
-    stripped = line.strip()
-    return not stripped or stripped == "..." or stripped.endswith("= ...") or stripped.startswith("#")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +242,7 @@ def _block_starts(text: str, first: int) -> Iterator[int]:
     yield len(text)
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def _embed(start: int, text: str) -> Embedded:
     """Place a block in its file; kept, because an edit leaves most blocks of a unit where they are."""
     inner = SourceFile("", text)
@@ -296,6 +267,8 @@ def fault_diagnostics(suite: Suite, code: Embedded, diagnostic_code: str) -> lis
         start = min(start, line_end)
         span = code.span_to_outer(Span(start, max(min(start + 1, line_end), start)))
         fix = _without_lines(code, [fence.line for fence in fences]) if fault in fences else None
+        if fault.message == LOST and code.verbatim:
+            fix = Fix("Assign with =", (Edit(Span(span.start, span.start), "= "),))
         found.append(Diagnostic(diagnostic_code, span, f"this line cannot be read: {fault.message}", fix=fix))
     return found
 

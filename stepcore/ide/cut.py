@@ -19,6 +19,7 @@ from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.python import ModuleFacts
 from stepcore.frontend.syntax import parse_suite, split_blocks
 from stepcore.sizes.dim import DEFAULT_SIZES
+from stepcore.text.remembered import remembered
 
 Blocks: TypeAlias = "list[tuple[int, str]]"  # where each begins, and its text
 # A unit as (block that it is about, all its blocks); None: what no program uses.
@@ -124,7 +125,7 @@ class Cut:
         return {index: known for index, known in kept.items() if known[-1] < most and changed.isdisjoint(known)}
 
 
-@lru_cache(maxsize=8192)
+@remembered
 def shape(text: str) -> BlockRole:
     """Return the role of a block."""
     suite = parse_suite(text)

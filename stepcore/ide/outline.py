@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
@@ -17,6 +16,7 @@ from stepcore.ide.meaning import meanings, seen_at
 from stepcore.ide.model import Folding, Kind, Symbol
 from stepcore.ide.names.document import ROOT, Names, NameScope, NameSpace, Reference, TextPart, names_of
 from stepcore.ide.tasks.tree import Entry, TaskEntry, TaskTree, task_tree
+from stepcore.text.remembered import remembered
 from stepcore.text.span import SourceFile, Span
 from stepcore.text.wording import short_words
 
@@ -183,7 +183,7 @@ def folding(analysis: Analysis) -> list[Folding]:
     return list(starts.values())
 
 
-@lru_cache(maxsize=2048)
+@remembered
 def _regions(text: str) -> tuple[Span, ...]:
     """Return the statements and bracketed expressions of a text that reach over several lines, as offsets."""
     source = SourceFile("", text)

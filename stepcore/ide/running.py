@@ -13,7 +13,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from copy import copy
-from functools import lru_cache
 from typing import Final
 
 from stepcore.check.files import program_extent
@@ -22,6 +21,7 @@ from stepcore.frontend.syntax import parse_suite
 from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.cut import Cut, common
 from stepcore.records import Record
+from stepcore.text.remembered import remembered
 from stepcore.text.span import Span
 
 _LIBRARY: Final = "stepcore"
@@ -150,7 +150,7 @@ def _extents(unit: DocumentUnit) -> Iterator[Span]:
             yield extent
 
 
-@lru_cache(maxsize=8192)
+@remembered
 def executed(text: str) -> Executed:
     """Return what an import does with a block."""
     suite = parse_suite(text)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from keyword import iskeyword
 from typing import Any, Final, TypeAlias
 
@@ -16,6 +15,7 @@ from stepcore.frontend.syntax import Suite, parse_suite
 from stepcore.ide.cut import last_name
 from stepcore.ide.scopes import ROOT, Form, Member, NameScope, NameTable, Occurrence, Pattern
 from stepcore.sizes.dim import MARKS, OPEN
+from stepcore.text.remembered import remembered
 from stepcore.text.span import SourceFile, Span
 
 _WORD: Final = re.compile(
@@ -30,7 +30,7 @@ _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def table(text: str, arguments: tuple[str, ...] = ()) -> NameTable:
     """Return the names of ``text``; its top level is the body of a function with ``arguments``, if there are any.
 

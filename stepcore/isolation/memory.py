@@ -29,6 +29,7 @@ _BUFFERS: Final = 416 << 10  # bytes that the kernel holds at most behind a sock
 
 _ALONE: Final = 0.1  # seconds between two looks at a worker that has started nothing
 _TOGETHER: Final = 0.02  # and at one that has: a processor fills some 50 MB meanwhile
+_CPUCLOCK_SCHED: Final = 2
 _SHARE: Final = 4  # times the time that a look took, at least, until the next one
 
 _OF_STATUS: Final = (b"RssAnon:", b"RssShmem:", b"VmSwap:", b"VmPTE:")
@@ -61,6 +62,7 @@ class GroupMemory:
         self._limit: int | None = None
         self._next = 0.0  # time of the next look
         self._pause = _ALONE
+        self._alone: tuple[int, int] | None = None  # the worker, and how long it had run, where it was alone
 
     @property
     def pause(self) -> float:
@@ -72,6 +74,9 @@ class GroupMemory:
         begun = time.monotonic()
         if begun < self._next:
             return False
+        if self._alone is not None and _run_time(self._alone[0]) == self._alone[1]:
+            self._next = begun + _ALONE  # who has not run has neither taken memory nor started anybody
+            return False
         found = self._look()
         ended = time.monotonic()
         self._next = ended + max(self._pause, _SHARE * (ended - begun))
@@ -79,6 +84,9 @@ class GroupMemory:
 
     def _look(self) -> bool:
         watched = _watched()
+        # Asked before anything is counted: whatever the worker does from here on, the next look sees.
+        ran = _run_time(watched[0]) if len(watched) == 1 else None
+        self._alone = None if ran is None else (watched[0], ran)
         self._pause = _ALONE if len(watched) < 2 else _TOGETHER
         if self._limit is None and watched:
             self._limit = _data_limit(watched[0])
@@ -97,6 +105,17 @@ def _watched() -> list[int]:
     if own == 1:  # the first of a namespace: all others are below it, also those whose parents have just ended
         return sorted(int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1")  # noqa: PTH208
     return descendants(own)
+
+
+def _run_time(process: int) -> int | None:
+    """Return the nanoseconds that all threads of a process have run, to the last one; None for one that is gone.
+
+    Source: ``clock_getcpuclockid(3)`` of the C library, and ``posix-timers.h`` of the kernel.
+    """
+    with suppress(OSError):
+        if int(os.readlink("/proc/self")) == os.getpid():  # noqa: PTH115 - else /proc has other numbers than the clocks
+            return time.clock_gettime_ns((~process << 3) | _CPUCLOCK_SCHED)
+    return None
 
 
 def _data_limit(process: int) -> int | None:

@@ -6,7 +6,6 @@ Command line, language server and agents read the same table; options and editor
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from fnmatch import fnmatch
@@ -219,15 +218,17 @@ def _is_other(path: Path, text: str) -> bool:
 
 
 def _text_of(path: Path) -> str:
+    from stepcore.text.files import NoRegularFile, read_at_most  # most files need no configuration
+
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            kind = "a folder" if path.is_dir() else "no regular file"
-            raise ConfigError(path, f"is {kind}, and settings are read from files; remove it or give it another name")
-        with path.open("rb") as file:  # the system's own files do not tell how long they are
-            data = file.read(_MAX_BYTES + 1)
-        if len(data) > _MAX_BYTES:  # its end may be half a character
+        data = read_at_most(path, _MAX_BYTES)
+        if data is None:  # its end may be half a character
             raise ConfigError(path, f"is larger than {_MAX_BYTES // 1_000_000} MB, and is not read")
         text = data.decode("utf-8-sig")
+    except (NoRegularFile, IsADirectoryError) as error:
+        kind = "a folder" if isinstance(error, IsADirectoryError) else "no regular file"
+        reason = f"is {kind}, and settings are read from files; remove it or give it another name"
+        raise ConfigError(path, reason) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(path, f"cannot be read: {error}") from error
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -67,19 +67,39 @@ def read_file(path: Path, *, large: bool = False) -> TextFile:
     Raises:
         Unusable: STEP901 if it cannot be read or is no text, STEP908 if it is too large and ``large`` is not set.
     """
+    if path.suffix == ".ipynb" and path.exists():
+        raise Unusable(path, _NOTEBOOK)
     try:
-        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-            raise Unusable(path, "the path leads to no regular file")
-        if path.suffix == ".ipynb":
-            raise Unusable(path, _NOTEBOOK)
-        if path.stat().st_size > MAX_BYTES and not large:
-            raise too_large(path)
-        # A file may grow while it is read, and those that the system makes up do not tell how long they are.
-        with path.open("rb") as file:
-            data = file.read() if large else file.read(MAX_BYTES + 1)
+        data = read_at_most(path, None if large else MAX_BYTES)
+    except NoRegularFile:
+        raise Unusable(path, "the path leads to no regular file") from None
     except OSError as error:
         raise Unusable(path, f"the file cannot be read: {reason_of(error)}") from error
+    if data is None:
+        raise too_large(path)
     return decode(path, data, large=large)
+
+
+class NoRegularFile(Exception):
+    """A pipe, a device, a socket: to read it may wait for ever, or never end."""
+
+
+def read_at_most(path: Path, most: int | None) -> bytes | None:
+    """Return what a file holds, None where that is more than ``most`` bytes; no more than these are read.
+
+    Raises:
+        NoRegularFile: it is neither a file nor a folder.
+        OSError: it cannot be read; a folder is one of these.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise NoRegularFile(path)
+    if most is not None and status.st_size > most:
+        return None
+    # A file may grow while it is read, and those that the system makes up do not tell how long they are.
+    with path.open("rb") as file:
+        data = file.read() if most is None else file.read(most + 1)
+    return None if most is not None and len(data) > most else data
 
 
 def decode(path: Path, data: bytes, *, large: bool = False) -> TextFile:

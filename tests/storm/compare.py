@@ -125,8 +125,9 @@ def _views(session: Storm, document: Document, rng: Random) -> dict[str, Any]:
         )
     }  # fmt: skip
     # What a search for a faster program found stays until its program changes: the other server was not asked for one.
-    found["codeLens"] = [lens for lens in found["codeLens"] or () if not _is_of_search(lens)]
-    found["graph"] = session.request("stepsmith/graph", target)
+    # Neither was it asked for a program that has errors now, whose last figures are shown as outdated.
+    found["codeLens"] = [lens for lens in found["codeLens"] or () if not _is_of_the_past(lens)]
+    found["graph"] = _without_stale_figures(session.request("stepsmith/graph", target))
     for name in ("hover", "completion"):
         for _ in range(SPOTS):
             spot = place(rng, document.text, session.client.encoding)[1]
@@ -161,8 +162,17 @@ def _differing(first: Any, second: Any, path: str = "") -> Iterator[str]:
         yield f"{path}:\n  stormed: {str(first)[:1500]}\n  fresh:   {str(second)[:1500]}"
 
 
-def _is_of_search(lens: dict[str, Any]) -> bool:
-    return str(lens.get("command", {}).get("command", "")).endswith(("makeFaster", "stopMakingFaster"))
+def _is_of_the_past(lens: dict[str, Any]) -> bool:
+    command = lens["command"]
+    title, name = str(command["title"]), str(command["command"])
+    return title.startswith("outdated: ") or name.endswith(("makeFaster", "MakingFaster"))
+
+
+def _without_stale_figures(graph: dict[str, Any] | None) -> dict[str, Any] | None:
+    if graph is None or not graph.get("timing", {}).get("stale"):
+        return graph
+    parts = {name: [{**each, "timing": None} for each in graph[name]] for name in ("nodes", "edges")}
+    return {**graph, **parts, "timing": None}
 
 
 def _peak(pid: int) -> int:

@@ -266,7 +266,7 @@ class Storm:
         document = next((each for each in [*self.documents, *self.book.cells] if each.uri == params["uri"]), None)
         if document is not None and (text := document.texts.get(params.get("version", 0))) is not None:
             for item in params["diagnostics"]:
-                assert within(text, item["range"], self.client.encoding), item
+                assert within(text, item["range"], self.client.encoding), (item, text)
 
     def calm(self) -> None:
         """End what goes on, and let the settings be those of the start."""

@@ -100,13 +100,32 @@ def _argument(el: Elaboration, node: ast.expr) -> Value:
 
 def _without_name(el: Elaboration, name: str, calling: Calling, node: ast.Call) -> None:
     """Report parameters that are given without their names, once; streams belong to ``.apply``."""
+    compared = next((arg for arg in node.args if _names_parameter(el, calling, arg)), None)
+    if isinstance(compared, ast.Compare):
+        between = Span(el.span(compared.left).end, el.span(compared.comparators[0]).start)
+        fix = Fix("Write one =", (Edit(between, "="),)) if el.frame.code.verbatim else None
+        text = f"a parameter of {name} is compared here, and not given"
+        way_out = f"write {el.text(compared.left)}={el.text(compared.comparators[0])}"
+        el.report("STEP203", compared, text, way_out, fix=fix)
+        return
+    told = len(el.diagnostics)
     unnamed = [(arg, _argument(el, arg)) for arg in node.args]
+    if len(el.diagnostics) > told:
+        return  # of an argument that is wrong itself nobody knows what it was to be
     mistake = miscalls.unnamed_parameters(name, calling, unnamed, {item.arg or "" for item in node.keywords}, el)
     first = el.span(node.args[0])
     edit = Edit(Span(first.start, first.start), f"{mistake.meant}=")
     fix = Fix(f"Name it {mistake.meant}", (edit,)) if mistake.meant else None
     is_one = is_stream(unnamed[0][1]) or not calling.own
     el.tell(mistake, first if is_one else first.cover(el.span(node.args[-1])), fix)
+
+
+def _names_parameter(el: Elaboration, calling: Calling, node: ast.expr) -> bool:
+    """Return whether an argument is ``fn == double``, where ``fn=double`` is meant."""
+    match node:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq() | ast.NotEq()]):
+            return name in calling.by_name and name not in el.frame.scope.visible()
+    return False
 
 
 def _size(el: Elaboration, name: str, param: Param, node: ast.expr, value: Dim | int) -> Value:

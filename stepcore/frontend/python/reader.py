@@ -26,7 +26,17 @@ from stepcore.frontend.python.references import Pending, References
 from stepcore.frontend.python.unfollowed import forget_unfollowed
 from stepcore.frontend.state import Abandon, Frame
 from stepcore.frontend.syntax import Block, block_at, fault_diagnostics, placed, split_blocks, unmarked
-from stepcore.frontend.values import UNKNOWN, EvaluationContext, FnClass, Helper, ModuleRef, Scope, TypeMaker, Value
+from stepcore.frontend.values import (
+    UNKNOWN,
+    EvaluationContext,
+    FnClass,
+    Helper,
+    ModuleRef,
+    Scope,
+    TypeMaker,
+    Value,
+    holds_stream,
+)
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim
@@ -300,14 +310,18 @@ class _Reader:
             for part, item in pairs:
                 for node in ast.walk(part):
                     if isinstance(node, ast.Name):
-                        self.module.scope.names[node.id] = item if node is part else UNKNOWN
+                        known = item if node is part else UNKNOWN
+                        # A stream made here is none of a program's, whose streams are told apart by their numbers.
+                        self.module.scope.names[node.id] = ModuleRef(node.id) if holds_stream(known) else known
         if isinstance(result, FnDecl):
             self.module.fns.append(result)
 
     def _function(self, statement: ast.FunctionDef, block: Block) -> None:
         names = self.module.scope.names
         decorator, kind = self._decorator(statement)
-        if kind in ("program", "composition"):
+        if any(isinstance(each, ast.Constant) and each.value is ... for each in statement.decorator_list):
+            names[statement.name] = UNKNOWN  # a line that did not parse
+        elif kind in ("program", "composition"):
             self.pending.append(Pending(kind, statement, decorator, block, self.references.undefined(decorator)))
             names[statement.name] = ModuleRef(statement.name)
         elif kind == "fn":

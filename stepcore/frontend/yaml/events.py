@@ -251,6 +251,10 @@ class Events:
         at = self._base + (mark.index if mark is not None else 0)
         if opening is not None and "scanning a quoted scalar" in context:
             return ComposeError(self._one(self._base + opening.index), "this quote is never closed")
+        if opening is not None and "scanning a simple key" in context:  # the parser stopped behind its line
+            start = self._base + opening.index
+            key = self._text[start : max(at, start + 1)].partition("\n")[0].rstrip()
+            return ComposeError(Span(start, start + max(len(key), 1)), _explain(problem))
         if opening is not None and "while parsing a flow" in context and "expected ',' or" in problem:
             start = self._base + opening.index
             unquoted = self._unquoted_type(start, at)

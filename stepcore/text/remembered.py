@@ -1,0 +1,67 @@
+"""What functions of texts gave, remembered for as many characters as may be: a number of texts bounds no memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+# A tree takes some fifty bytes for each character of its text, and what a cache holds is this at most twice.
+CHARACTERS: Final = 2_000_000
+
+Result = TypeVar("Result")
+
+
+class CacheInfo(NamedTuple):
+    """How much is remembered: results, and the characters of their texts."""
+
+    currsize: int
+    characters: int
+
+
+class Remembered(Generic[Result]):
+    """A function of texts (and other hashable values) whose results are kept, the latest of them.
+
+    There are two generations: what is asked for comes into the young one, and when that is full it becomes the old one.
+    A result must not be None. May be called from several threads; a result may then be worked out twice.
+    """
+
+    def __init__(self, function: Callable[..., Result], most: int) -> None:
+        self._function = function
+        self._most = most
+        self._lock = threading.Lock()
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+        self.cache_clear()
+
+    def __call__(self, *arguments: Any) -> Result:
+        """Return what the function gives, or gave."""
+        found = self._young.get(arguments)
+        return self._fetch(arguments) if found is None else found
+
+    def cache_clear(self) -> None:
+        """Forget everything."""
+        self._young: dict[tuple[Hashable, ...], Result] = {}
+        self._old: dict[tuple[Hashable, ...], Result] = {}
+        self._characters = self._old_characters = 0
+
+    def cache_info(self) -> CacheInfo:
+        """Return how much is remembered."""
+        return CacheInfo(len(self._young) + len(self._old), self._characters + self._old_characters)
+
+    def _fetch(self, arguments: tuple[Any, ...]) -> Result:
+        found = self._old.get(arguments)
+        result = self._function(*arguments) if found is None else found
+        size = sum(len(each) for each in arguments if isinstance(each, str))
+        with self._lock:
+            if self._characters + size > self._most:
+                self._old, self._old_characters = self._young, self._characters
+                self._young, self._characters = {}, 0
+            self._young[arguments] = result
+            self._characters += size
+        return result
+
+
+def remembered(function: Callable[..., Result]) -> Remembered[Result]:
+    """Let a function of texts remember what it gave."""
+    return Remembered(function, CHARACTERS)
