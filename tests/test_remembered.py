@@ -33,6 +33,13 @@ def test_the_latest_texts_are_kept_up_to_their_characters() -> None:
     assert known.cache_info() == (0, 0)
 
 
+def test_empty_texts_at_many_places_are_bounded_too() -> None:
+    known = Remembered(lambda start, text: (start, text), 1000)
+    for start in range(1000):
+        known(start, "")
+    assert known.cache_info().currsize <= 100
+
+
 def test_many_versions_of_a_large_text_are_not_all_kept() -> None:
     lines = "".join(f"x{number} = {number}\n" for number in range(10_000))
     for version in range(40):
