@@ -82,6 +82,8 @@ def _early(el: Elaboration, node: ast.Name, scope: Scope) -> Value:
 def _unfollowed(el: Elaboration, node: ast.Name, statement: str) -> Value:
     text = f"what {node.id} is after `{statement}` is not followed in programs"
     way_out = f"bind {node.id} once, in a line of its own, above what reads it; {node.id} = 3, for example"
+    if statement.endswith("import *"):
+        way_out = "import by name what is needed of it"
     el.report("STEP220", node, text, way_out)
     el.graph.complete = False
     el.frame.scope.names[node.id] = UNKNOWN

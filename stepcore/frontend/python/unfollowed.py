@@ -21,6 +21,7 @@ from stepcore.text.wording import clipped
 
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _WITHOUT_VALUES: Final = frozenset({"reference", "weights", "data", "name", "layouts"})  # which Python alone evaluates
+_LIBRARIES: Final = ("step", "sympy", "torch", "typing", "math")
 _SHOWN: Final = 60  # characters of a statement in a message
 
 
@@ -75,7 +76,18 @@ def _filled(statement: ast.stmt) -> Iterator[str]:
                 yield from (node.id for node in ast.walk(base) if isinstance(node, ast.Name))
 
 
+def _imports_all(statement: ast.stmt) -> bool:
+    """Return whether a statement imports all names of a file of the user, which may bind any name again."""
+    return (
+        isinstance(statement, ast.ImportFrom)
+        and any(alias.name == "*" for alias in statement.names)
+        and (statement.module is None or not statement.module.startswith(_LIBRARIES))
+    )
+
+
 def _is_odd(statement: ast.stmt) -> bool:
+    if _imports_all(statement):
+        return True
     match statement:
         case ast.Assign() | ast.AnnAssign() | ast.Import() | ast.ImportFrom() | ast.Expr() | ast.Pass() | ast.Assert():
             return False
@@ -160,8 +172,8 @@ class _Followed:
             return
         if isinstance(statement, _DEFINITIONS):
             self._define(statement)
-        elif isinstance(statement, ast.ImportFrom) and any(alias.name == "*" for alias in statement.names):
-            self._import_all(statement)
+        elif _imports_all(statement):
+            self._lose({name for name in self._values if name not in self._origins}, statement)
         elif isinstance(statement, ast.Import | ast.ImportFrom):
             self._import(statement)
         elif isinstance(statement, ast.Assign | ast.AugAssign) or (
@@ -208,11 +220,6 @@ class _Followed:
         }
         self._bind({name for name, origin in found.items() if self._origins.get(name) != origin}, statement, set())
         self._origins |= found
-
-    def _import_all(self, statement: ast.ImportFrom) -> None:
-        """Take a star import of a file of the user, which may bind any name again."""
-        if statement.module is None or not statement.module.startswith(("step", "sympy", "torch", "typing", "math")):
-            self._lose({name for name in self._values if name not in self._imported}, statement)
 
     def _bind(self, names: set[str], statement: ast.stmt, reads: set[str]) -> None:
         reason = self._reason(reads)
