@@ -171,8 +171,7 @@ def _known_names(scope: FnScope, with_prelude: bool) -> frozenset[str]:
     prelude = scope.prelude.source.text if scope.prelude is not None and with_prelude else None
     bare = scope.parameters if scope.bare_parameters else ()
     bound = prelude_names(scope.prelude) if prelude is not None else frozenset()
-    names = _names(scope.modules, scope.symbols, bare) | bound
-    return names - scope.unbound if scope.unbound else names
+    return _names(scope.modules, scope.symbols, bare) | bound
 
 
 @lru_cache(maxsize=256)

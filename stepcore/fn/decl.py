@@ -60,7 +60,6 @@ class FnScope(Record):
     ``tensors`` further names of ``input_data`` (inputs, in references only). ``symbols`` are sizes: ``M`` and
     ``M_value`` are in scope for each. ``modules`` maps a local name to the dotted module it stands for. ``sizes`` are
     the bindings that a run uses by default: shapes in bodies are compared under them (none: those of task files).
-    ``unbound`` are names that every task has, and a Python file does not bind.
     """
 
     prelude: CodeBlock | None = None
@@ -70,4 +69,3 @@ class FnScope(Record):
     modules: tuple[tuple[str, str], ...] = (("torch", "torch"),)
     bare_parameters: bool = False
     sizes: tuple[tuple[str, int], ...] = ()
-    unbound: frozenset[str] = frozenset()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from stepcore.fn.aliases import with_aliases
-from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnDecl, FnScope
 from stepcore.fn.nodes import loaded_names
 from stepcore.frontend import functions
@@ -19,10 +18,6 @@ from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Embedded, Span
 
-# Names that every task has and no module, unless it binds them.
-_OF_TASKS: Final = frozenset(
-    {*PREDECLARED_SYMBOLS, *(f"{name}_value" for name in PREDECLARED_SYMBOLS), "input_data", "ctx", "Symbol"}
-)
 _OURS: Final = (FnDecl, FnClass, TypeMaker, Dim, *functions.ELEMENTS)
 
 
@@ -31,11 +26,10 @@ def fn_scope_of(
     statements: list[tuple[ast.stmt, Embedded]],
     modules: Mapping[str, str],
     changes: Changes,
-    loose: Set[str],
 ) -> FnScope:
     """Return what the element functions of a module see: its ``statements``, each with its code, and imports.
 
-    ``changes`` are those of all statements, ``loose`` names that they bind of which nothing else is known.
+    ``changes`` are those of all statements.
     """
     scope = module.scope
     facts = ModuleFacts.joined((module.facts, module.others))
@@ -49,7 +43,6 @@ def fn_scope_of(
         modules=tuple(sorted({"torch": "torch", **modules}.items())),
         bare_parameters=True,
         sizes=tuple(sorted((symbol, size) for symbol, size in facts.sizes if size is not None)),
-        unbound=frozenset() if "*" in loose else frozenset(_OF_TASKS - scope.names.keys() - loose),
     )
     return with_aliases(scope_of_fns, prelude)
 

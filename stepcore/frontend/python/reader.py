@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, starmap
 from typing import Final
 
@@ -18,6 +18,7 @@ from stepcore.frontend import calls, functions
 from stepcore.frontend.beginnings import MOST_BLOCKS, MOST_STEPS, Beginning, declares, lasts, words_of
 from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.elaborate import Elaborator
+from stepcore.frontend.expressions import named_lambda
 from stepcore.frontend.imports import Imports
 from stepcore.frontend.python.module import ModuleFacts, PyModule
 from stepcore.frontend.python.prelude import changes_of, fn_scope_of
@@ -140,7 +141,7 @@ class _Reader:
                 self.el.out_of_budget(error)
             finally:
                 self.el.settle()
-        self.module.fn_scope = fn_scope_of(self.module, self.statements, self.modules, changes, self.loose)
+        self.module.fn_scope = fn_scope_of(self.module, self.statements, self.modules, changes)
         self.module.diagnostics.extend(self.el.diagnostics)
 
     def block(self, block: Block) -> None:
@@ -293,6 +294,8 @@ class _Reader:
         """Return the value of what is assigned, with findings where it makes a type or a function."""
         if isinstance(node, ast.Tuple) and ast.Starred not in map(type, node.elts):
             return tuple(map(self._valued, node.elts))  # A, B = step.Tile(...), step.Tile(...)
+        if isinstance(node, ast.Lambda):
+            return self._aside(partial(named_lambda, self.el), node)
         if isinstance(node, ast.Call):
             maker = self._quiet(node.func)
             if isinstance(maker, FnClass | TypeMaker) and maker != _STREAM:  # outside of programs Python makes streams

@@ -105,6 +105,10 @@ def reflects(statement: ast.stmt, modules: Mapping[str, str]) -> bool:
                 harmless.add(id(func))  # of an object
             case ast.Call(func=ast.Attribute(attr="modules") as func):
                 harmless.add(id(func))  # of a network
+            case ast.Call(func=func, args=[ast.Constant(value=str(name))]) if (
+                _imports(func, modules) and name != "__main__"
+            ):
+                harmless.update(map(id, ast.walk(func)))  # another file
             case _ if id(node) in harmless:
                 pass
             case ast.Name(id=name) if modules.get(name, name).rpartition(".")[2] in REFLECTING_NAMES:
@@ -112,6 +116,13 @@ def reflects(statement: ast.stmt, modules: Mapping[str, str]) -> bool:
             case ast.Attribute(attr=attr) if attr in _REFLECTING_ATTRIBUTES:
                 return True
     return False
+
+
+def _imports(func: ast.expr, modules: Mapping[str, str]) -> bool:
+    """Return whether a function is ``import_module``, by whatever name."""
+    if isinstance(func, ast.Name):
+        return modules.get(func.id, func.id).rpartition(".")[2] == "import_module"
+    return isinstance(func, ast.Attribute) and func.attr == "import_module"
 
 
 def may_name_a_change(given: Sequence[ast.expr]) -> bool:
