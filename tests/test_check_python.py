@@ -385,3 +385,33 @@ def test_ways_out_write_operators_as_the_file_imports_them() -> None:
     assert not [item.message for item in found if ".Map(" in item.message]
     (fix,) = [item.fix for item in found if item.fix is not None]
     assert fix.edits[0].text == "Map(fn=double).apply(E0)"
+
+
+def test_a_lambda_of_a_module_is_a_helper_of_its_programs() -> None:
+    text = """from typing import Annotated
+
+import torch
+
+import stepcore as step
+from stepcore.dims import M, N
+
+
+@step.fn(input=step.f32, output=step.f32)
+def double(input):
+    return [input[0] * 2]
+
+
+twice = lambda x: step.Map(fn=double).apply(step.Map(fn=double).apply(x))
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    return x * 4
+
+
+@step.program(reference=reference, dims={M: 3, N: 2})
+def quadrupled(x: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream, step.f32, (M, N)]:
+    return twice(x)
+"""
+    result = check_text(text, "a.py")
+    assert result.diagnostics == []
+    assert len(result.programs[0].typed.nodes) == 2
