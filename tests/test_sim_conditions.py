@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -40,6 +40,23 @@ def verdict(reference: str, body: str, dtype: str = "fp32", more: str = ", data_
 
 
 X = "input_data['E0']"
+
+
+def both_ways(one: str, other: str) -> Iterator[tuple[str, Verdict]]:
+    """Each of two functions as the reference of a program that computes the other one, and what is said of that."""
+    for reference, body in ((one, other), (other, one)):
+        yield reference, verdict(f"{reference.format(x=X)} * 1", f"{body.format(x='input[0]')} * 1")
+
+
+def assert_wrong_elsewhere(one: str, other: str) -> None:
+    """A program is right on what is drawn first, and not accepted."""
+    for reference, found in both_ways(one, other):
+        assert not found.accepted, reference
+        assert found.functional.detail.startswith(
+            "right on the data drawn, which hardly test it, but not on other data"
+        )
+
+
 CONDITIONS = [
     ("{x} // 50", "torch.where({x} < 0, -1.0, 0.0)"),
     ("torch.floor({x} / 40)", "torch.where({x} < 0, -1.0, 0.0)"),
@@ -73,12 +90,7 @@ CONDITIONS = [
 @pytest.mark.parametrize(("conditional", "plain"), CONDITIONS)
 def test_numbers_are_drawn_at_and_around_constants(conditional: str, plain: str) -> None:
     """All of these were accepted without a word: no number drawn comes near."""
-    for reference, body in ((conditional, plain), (plain, conditional)):
-        found = verdict(f"{reference.format(x=X)} * 1", f"{body.format(x='input[0]')} * 1")
-        assert not found.accepted, (reference, body)
-        assert found.functional.detail.startswith(
-            "right on the data drawn, which hardly test it, but not on other data"
-        )
+    assert_wrong_elsewhere(conditional, plain)
 
 
 JOINED = [

@@ -13,7 +13,7 @@ from stepcore.sim import runs, stretched
 from stepcore.sim.runs import runs_within
 from stepcore.sim.strength import Recipe
 from stepcore.sim.world import World
-from test_sim_conditions import MAPPED, PYTHON, X, bed, verdict
+from test_sim_conditions import MAPPED, PYTHON, X, assert_wrong_elsewhere, bed, both_ways, verdict
 
 LIKE = [
     ("{x} * 1", "1000 * torch.tanh({x} / 1000)"),
@@ -33,12 +33,7 @@ LIKE = [
 
 @pytest.mark.parametrize(("one", "other"), LIKE)
 def test_functions_that_agree_near_1_only_are_told_apart(one: str, other: str) -> None:
-    for reference, body in ((one, other), (other, one)):
-        found = verdict(f"{reference.format(x=X)} * 1", f"{body.format(x='input[0]')} * 1")
-        assert not found.accepted, (reference, body)
-        assert found.functional.detail.startswith(
-            "right on the data drawn, which hardly test it, but not on other data"
-        )
+    assert_wrong_elsewhere(one, other)
 
 
 # The same functions, of which one side rounds, overflows or saturates far from 1 or close to 0.
@@ -63,8 +58,7 @@ SAME = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_rounding_and_overflow_make_no_program_wrong(one: str, other: str) -> None:
-    for reference, body in ((one, other), (other, one)):
-        found = verdict(f"{reference.format(x=X)} * 1", f"{body.format(x='input[0]')} * 1")
+    for _, found in both_ways(one, other):
         assert found.accepted, found.detail
         assert found.untested is None
 

@@ -33,11 +33,6 @@ _REFLECTING: Final = (
     r"|__(?:dict|globals|builtins|import)__|\b(?:f_globals|f_locals|_getframe|currentframe|import_module|reload)\b"
 )
 _REFLECTS: Final = re.compile(_REFLECTING)
-# One of these stands in any text with one of those, and is found in a small part of the time.
-_WORDS: Final = (
-    "exec", "eval", "globals", "locals", "vars", "builtins", "__main__", "modules", "__dict__", "__import__",
-    "_getframe", "currentframe", "import_module", "reload",
-)  # fmt: skip
 # Words without which no text changes anything in place but by a store into an item or attribute.
 _SIGNS: Final = re.compile(
     rf"\b(?:{'|'.join(sorted((CHANGING_METHODS | CHANGING_FUNCTIONS) - {'sort'}))})\b"
@@ -59,7 +54,9 @@ class Changes:
         imports = [each for each in self._statements if isinstance(each, ast.Import | ast.ImportFrom)]
         self._modules = dict(pair for each in imports for pair in imported_names(each))
         whole = "\n".join(text for statement, text in statements if not is_main(statement))
-        self._has_words = any(word in whole for word in _WORDS)
+        self._has_words = any(
+            word in whole for word in REFLECTING_NAMES
+        )  # a text without has no match, and is told fast
         aliases = [name for name, path in self._modules.items() if path.rpartition(".")[2] in REFLECTING_NAMES]
         self._aliases = re.compile(rf"\b(?:{'|'.join(map(re.escape, aliases))})\b") if aliases else None
         self._foreign = _foreign_names(self._modules)

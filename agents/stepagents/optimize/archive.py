@@ -15,8 +15,7 @@ class Archive:
         """Take a candidate, and give up those that it beats; return whether it is kept."""
         figures = candidate.figures
         for held in self._held:
-            mine, others = (figures.cycles, figures.on_chip), (held.figures.cycles, held.figures.on_chip)
-            if mine == others or held.figures.is_better_than(figures):
+            if candidate.cost == held.cost or held.figures.is_better_than(figures):
                 return False
         self._held = [held for held in self._held if not figures.is_better_than(held.figures)]
         self._held.append(candidate)
@@ -25,4 +24,4 @@ class Archive:
     @property
     def front(self) -> tuple[FasterText, ...]:
         """What is kept, the fastest first."""
-        return tuple(sorted(self._held, key=lambda held: (held.figures.cycles, held.figures.on_chip)))
+        return tuple(sorted(self._held, key=lambda held: held.cost))

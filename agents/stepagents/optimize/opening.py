@@ -53,7 +53,7 @@ class OpenPrograms:
         return taken
 
     def _rank(self, candidate: FasterText) -> tuple[float, int, int]:
-        return self._beside_best(candidate), candidate.figures.cycles, candidate.figures.on_chip
+        return self._beside_best(candidate), *candidate.cost
 
     def _beside_best(self, candidate: FasterText) -> float:
         return candidate.figures.cycles / max(self._fewest[_niche(candidate)], 1)

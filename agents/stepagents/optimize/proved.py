@@ -66,5 +66,5 @@ def proved_front(
     old = search.old
     if old is not None and not any(each.figures.cycles <= old.figures.cycles for each in found.right):
         found.right.append(old)
-    found.right.sort(key=lambda each: (each.figures.cycles, each.figures.on_chip))
+    found.right.sort(key=lambda each: each.cost)
     return found

@@ -328,8 +328,8 @@ class Search:
         """Return the candidates that are rewritten further: those that serve the goal best, and some of the front."""
         if self.target.goal is Goal.FRONT:
             return self._open_points()
-        by_cycles = sorted(found, key=_cost)
-        by_memory = sorted(found, key=lambda each: (each.figures.on_chip, each.figures.cycles))
+        by_cycles = sorted(found, key=lambda each: each.cost)
+        by_memory = sorted(found, key=_by_memory)
         first, second = (by_memory, by_cycles) if self.target.goal is Goal.MEMORY else (by_cycles, by_memory)
         share = _BEAM // 2 if self.target.goal is Goal.MEMORY else 1
         chosen = [*first[: _BEAM - share], *second[:share]]
@@ -362,17 +362,17 @@ def best_of(front: Sequence[FasterText], target: OptimizeTarget, old: FasterText
     if not fitting:
         return None
     if target.goal is Goal.MEMORY:
-        return min(fitting, key=lambda each: (each.figures.on_chip, each.figures.cycles))
-    return min(fitting, key=_cost)
+        return min(fitting, key=_by_memory)
+    return min(fitting, key=lambda each: each.cost)
 
 
-def _cost(candidate: FasterText) -> tuple[int, int]:
-    return candidate.figures.cycles, candidate.figures.on_chip
+def _by_memory(candidate: FasterText) -> tuple[int, int]:
+    return candidate.cost[::-1]
 
 
 def _fastest(candidates: Iterable[FasterText]) -> list[FasterText]:
     """Return the best candidates, one of each cost."""
     several: dict[Figures, FasterText] = {}
-    for each in sorted(candidates, key=_cost):
+    for each in sorted(candidates, key=lambda each: each.cost):
         several.setdefault(each.figures, each)
     return list(several.values())[:_BEAM]

@@ -14,7 +14,7 @@ from typing import Final
 
 from stepcore.fn.decl import FnDecl
 from stepcore.fn.nodes import loaded_names, parts_of
-from stepcore.frontend.bindings import bound_names
+from stepcore.frontend.bindings import bound_names, imported_names
 from stepcore.frontend.changes import Changes, MadeNames, chosen, is_main
 from stepcore.frontend.values import OnePass, Scope, Value
 from stepcore.text.wording import clipped
@@ -212,12 +212,8 @@ class _Followed:
 
     def _import(self, statement: ast.Import | ast.ImportFrom) -> None:
         """Take an import; one that was made before, and is in force, changes nothing."""
-        of = f"{statement.level} {statement.module}" if isinstance(statement, ast.ImportFrom) else ""
-        found = {
-            name: f"{of} {alias.name if of or alias.asname else name}"
-            for alias in statement.names
-            for name in [alias.asname or (alias.name if of else alias.name.partition(".")[0])]
-        }
+        dots = "." * statement.level if isinstance(statement, ast.ImportFrom) else ""
+        found = {name: dots + path for name, path in imported_names(statement)}
         self._bind({name for name, origin in found.items() if self._origins.get(name) != origin}, statement, set())
         self._origins |= found
 
