@@ -671,6 +671,44 @@ def test_an_answer_in_a_file_of_its_own_is_made_faster_and_its_task_stays(tmp_pa
     assert again["cycles_before"] == row["cycles"]
 
 
+CHAINED = """\
+inputs:
+- {name: E0, dtype: fp32, dims: [M, N], data_gen: torch.rand}
+fns:
+- {name: Twice, func_name: fn_twice, input_dtype: fp32, output_dtype: fp32, apply: "return [input[0] * 2]"}
+- {name: Add, func_name: fn_add, init: [0], input_dtype: fp32, output_dtype: fp32, apply: "return [state[0]+input[0]]"}
+outputs:
+- {name: S0, dtype: fp32, dims: [N], data_transform: ["(input_data['E0'] * 2).sum(1)"]}
+"""
+CHAINED_ANSWER = """\
+impl: |
+  # of each row
+  doubled = step.Map(fn=fn_twice).apply(E0)
+  return step.Accum(fn=fn_add, b=1).apply(doubled)
+"""
+
+
+def test_an_answer_defines_functions_where_its_task_lets_it_and_is_told_where_not(tmp_path: Path) -> None:
+    """A rewrite that makes a function puts it at the head of the answer; fns are the task's."""
+    task, answer = tmp_path / "rows.step.yaml", tmp_path / "rows.impl.yaml"
+    answer.write_text(CHAINED_ANSWER)
+    words = [str(task), "--impl", str(answer), "--hw", "paper"]
+    task.write_text(CHAINED)
+    (row,) = rows(*words)
+    assert [each for each in row["remarks"] if re.search(r"fuse-maps.* answer_may_define_fns: true", each)]
+    told = run(*words, "--explain")[1]
+    assert re.search(r"fuse-maps +cannot .*: it defines a function, .* answer_may_define_fns: true", told), told
+    task.write_text(f"answer_may_define_fns: true\n{CHAINED}")
+    assert re.search(r"fuse-maps +can .*fn_twice and fn_add are one function", run(*words, "--explain")[1])
+    (row,) = rows(*words, "--apply")
+    assert row["verified"] and row["cycles"] < row["cycles_before"] and not row["remarks"]
+    made = answer.read_text().splitlines()
+    assert made[:2] == ["impl: |", "  @step.fn(input=step.f32, output=step.f32, init=[0])"]
+    assert made[2] == "  def fn_twice_fn_add_1(state, input):" and "  # of each row" in made
+    assert made == [line.rstrip() for line in made]
+    assert "step.Accum(fn=fn_twice_fn_add_1" in "".join(made)
+
+
 def test_an_answer_that_is_none_is_told(tmp_path: Path) -> None:
     task, answer = tmp_path / "shares.step.yaml", tmp_path / "shares.impl.yaml"
     task.write_text(ANSWERED)

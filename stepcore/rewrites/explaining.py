@@ -12,6 +12,9 @@ from stepcore.text.span import Span
 
 _UNCHECKED: Final = "what it would write does not check, or takes or gives something else"
 _MORE: Final = "it changes more of the task than `impl`, which an answer in a file of its own cannot"
+_DEFINES: Final = (
+    "it defines a function, which an answer in a file of its own can where its task says answer_may_define_fns: true"
+)
 _NO_PLACE: Final = "the program has no place for it"
 _UNTIMED: Final = "it looks at cycles, and the program was not timed"
 
@@ -46,16 +49,29 @@ def explained(
             yield ExplainedPlace(rewrite.name, False, _UNTIMED)
             continue
         found: dict[tuple[object, ...], ExplainedPlace] = {}
-        for each in (_explained(subject, place, only_impl) for place in rewrite.places(subject)):
+        allowed = sentences_with_functions(subject, rewrite) if only_impl else frozenset()
+        for each in (_explained(subject, place, only_impl, allowed) for place in rewrite.places(subject)):
             found.setdefault((each.applies, each.sentence, each.line, each.operator), each)  # alike on one line: once
         yield from found.values() or [ExplainedPlace(rewrite.name, False, f"{_NO_PLACE} ({rewrite.summary})")]
 
 
-def _explained(subject: RewriteSubject, place: RewritePlace, only_impl: bool) -> ExplainedPlace:
+def sentences_with_functions(subject: RewriteSubject, rewrite: Rewrite) -> frozenset[str]:
+    """Return what a rewrite could do in the program alone if its task let that define functions, which it does not."""
+    free = subject.defining_in_impl()
+    if free is None:
+        return frozenset()
+    own = {site.sentence for site in rewrite.sites(subject) if subject.is_within_impl(site)}
+    return frozenset(site.sentence for site in rewrite.sites(free) if free.is_within_impl(site)) - own
+
+
+def _explained(
+    subject: RewriteSubject, place: RewritePlace, only_impl: bool, allowed: frozenset[str]
+) -> ExplainedPlace:
     if isinstance(place, RewriteSite):
         is_more = only_impl and not subject.is_within_impl(place)
         applies = not is_more and applied(subject, place) is not None
-        sentence = place.sentence if applies else f"{place.sentence}: {_MORE if is_more else _UNCHECKED}"
+        why = "" if applies else _UNCHECKED if not is_more else _DEFINES if place.sentence in allowed else _MORE
+        sentence = f"{place.sentence}: {why}" if why else place.sentence
         return ExplainedPlace(place.rewrite, applies, sentence, *_shown(subject, _edited(subject, place)))
     return ExplainedPlace(place.rewrite, False, place.sentence, *_shown(subject, place.place))
 

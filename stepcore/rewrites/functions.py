@@ -6,14 +6,18 @@ Types stand as text of the form that the file has, so what a user wrote is writt
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from stepcore.check.rewriting import inner_span
 from stepcore.findings.diagnostics import Edit
 from stepcore.fn.decl import FnDecl
 from stepcore.fn.source import BodySyntaxError, statements, statements_of
+from stepcore.frontend.typetext import parse_type
 from stepcore.printing.code_lines import constant_text
+from stepcore.printing.python import element_text
 from stepcore.printing.task import type_text
 from stepcore.records import Record
 from stepcore.rewrites.statements import before_program, function_keyword, functions_of
@@ -23,6 +27,7 @@ from stepcore.types import STuple
 
 _NO_ITEM: Final = (" ", "\t", "-", "#", "\r", "\n")  # how lines of a list begin that are no key of the task
 _QUOTE: Final = '"'  # around a type with a comma, which only lists need
+_ITEM: Final = re.compile(r'"[^"]*"|[^\s,"]+')  # of a list of types
 
 
 class WrittenFunction(Record):
@@ -71,23 +76,34 @@ def written_function(subject: RewriteSubject, name: str) -> WrittenFunction | No
     of the file, or is declared in another way than by one call alone."""
     if subject.result.task is None:
         return _of_file(subject, name)
-    return next((_of_task(fn) for fn in subject.checked.spec.fns if fn.func_name == name), None)
+    given = (node.params.get("fn") for node in subject.graph.nodes) if subject.defines_in_impl else ()
+    known = (*subject.checked.spec.fns, *(fn for fn in given if isinstance(fn, FnDecl)))
+    return next((_of_task(fn) for fn in known if fn.func_name == name), None)
 
 
 def declared(subject: RewriteSubject, functions: Sequence[NewFunction]) -> Edit | None:
-    """Return the edit that declares functions: before the program, in a task behind the last one of ``fns``.
+    """Return the edit that declares functions: before the program; in a task behind the last one of ``fns``, or at the
+    head of its ``impl`` where that may define some, so that an answer in a file of its own can hold them.
 
     None where there is no room: the task has no functions, or its program stands in another file.
     """
+    if subject.defines_in_impl:
+        return _in_impl(subject, functions)
     if subject.result.task is not None:
         return _in_task(subject, functions)
     lines: list[str] = []
     for each in functions:
-        init = "" if each.init is None else f", init={each.init}"
         lines += ["", ""] if lines else []
-        lines.append(f"@{subject.module}fn(input={_tuple(each.inputs)}, output={_tuple(each.output)}{init})")
-        lines += [f"def {each.name}({', '.join(each.arguments)}):", *(f"    {line}" for line in each.lines)]
+        lines += _definition(subject.module, each)
     return before_program(subject, lines)
+
+
+def _definition(module: str, function: NewFunction) -> list[str]:
+    """Return the lines of a function in Python, whose types are of that form."""
+    init = "" if function.init is None else f", init={function.init}"
+    types = f"input={_tuple(function.inputs)}, output={_tuple(function.output)}"
+    head = f"def {function.name}({', '.join(function.arguments)}):"
+    return [f"@{module}fn({types}{init})", head, *(f"    {line}" for line in function.lines)]
 
 
 def number_names(subject: RewriteSubject) -> frozenset[str]:
@@ -171,6 +187,30 @@ def entry_lines(subject: RewriteSubject) -> list[tuple[str, Span]]:
             end = text.find("\n", end) + 1 or len(text)
         found.append((fn.func_name, Span(start, end)))
     return found
+
+
+def _in_impl(subject: RewriteSubject, functions: Sequence[NewFunction]) -> Edit | None:
+    """Return the edit that defines functions at the head of ``impl``, where types are written as in Python."""
+    code = subject.code
+    if code is None:
+        return None
+    lines: list[str] = []
+    for each in functions:
+        inputs, output = tuple(map(_python_type, each.inputs)), each.output
+        made = _python_type(output) if isinstance(output, str) else tuple(map(_python_type, output))
+        lines += [*_definition(subject.module, replace(each, inputs=inputs, output=made)), ""]
+    place = code.to_outer(len(code.text) - len(code.text.lstrip("\n")))
+    indents = [code.indent if line else "" for line in lines[1:]] + [code.indent]  # empty lines have none
+    pairs = zip(lines, indents, strict=True)
+    return Edit(Span(place, place), "".join(f"{line}{code.newline}{behind}" for line, behind in pairs))
+
+
+def _python_type(text: str) -> str:
+    """Return a type of a task, or a list of several, as Python spells it; sizes stay in the order of the task."""
+    if text.startswith("["):
+        return _tuple(tuple(_python_type(item) for item in _ITEM.findall(text[1:-1])))
+    parsed = parse_type(text.strip(_QUOTE)).element
+    return text if parsed is None else element_text(parsed)
 
 
 def _in_task(subject: RewriteSubject, functions: Sequence[NewFunction]) -> Edit | None:

@@ -107,6 +107,19 @@ class RewriteSubject:
         return all(outer.start <= edit.span.start <= edit.span.end <= outer.end for edit in site.edits)
 
     @property
+    def defines_in_impl(self) -> bool:
+        """Whether functions that a rewrite makes stand in the program of a task, which says that it may define some."""
+        task = self.result.task
+        return task is not None and task.answer_may_define_fns
+
+    def defining_in_impl(self) -> RewriteSubject | None:
+        """Return the same program in a task that lets ``impl`` define functions; None where it does, or is none."""
+        task = self.result.task
+        if task is None or task.answer_may_define_fns:
+            return None
+        return replace(self, result=replace(self.result, task=replace(task, answer_may_define_fns=True)), calls={})
+
+    @property
     def unwritable(self) -> str:
         """Why no line of the program can be rewritten, "" where nothing speaks against it."""
         return "" if self.code is not None else _NOT_LITERAL

@@ -249,7 +249,9 @@ class _PartTexts:
             yield Edit(Span(place, place), "".join(lines))
 
     def _is_own(self, fn: FnDecl) -> bool:
-        """Whether a function is declared in this file, of which no other program reads it."""
+        """Whether a function is declared in this file, of which no other program reads it, and may change there."""
+        if self._subject.defines_in_impl:
+            return False  # those of the task stay as they are, and in its program types are written in another form
         has_types = fn.input_span.end > fn.input_span.start and fn.output_span.end > fn.output_span.start
         shown = self._subject.text[fn.span.start : fn.span.end]
         return shown == fn.func_name and has_types and len(self._subject.result.programs) == 1

@@ -46,9 +46,8 @@ def _is_unused(text: str, name: str, lines: Span) -> bool:
 
 def _declarations(subject: RewriteSubject) -> list[tuple[str, Span]]:
     """Return the functions that stand where rewrites declare them, with their lines and the space behind these."""
-    if subject.result.task is not None:
-        return entry_lines(subject)
-    return [
+    given = [] if subject.result.task is None else entry_lines(subject)
+    return given + [
         (name, _lines(subject, function))
         for name, function in functions_of(subject.tree).items()
         if function.decorator_list

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from stepagents.cli import options as o
-from stepagents.cli.programs.explained import explained_json, explained_order, show_explained
+from stepagents.cli.programs.explained import explained_json, explained_order, left_out, show_explained
 from stepagents.cli.programs.model import ModelWish, ProgramAnswers, Proposer, open_asker, show_first_request
 from stepagents.cli.programs.orders import (
     CapacityOption,
@@ -187,7 +188,9 @@ def _show_requests(programs: list[str], orders: ProgramOrders, wish: ModelWish, 
 def _optimized(order: ProgramOrder, search: ProgramSearch, advice: ModelAdvice | None) -> Optimized:
     if order.subject is None:
         return order.erroneous
-    return search.run(order, order.subject, f"{one_line(order.path)}::{order.name}", advice=advice)[0]
+    made = search.run(order, order.subject, f"{one_line(order.path)}::{order.name}", advice=advice)[0]
+    remark = left_out(order)
+    return replace(made, refused=(*made.refused, remark)) if remark else made
 
 
 def _apply(changed: ChangedFile, orders: ProgramOrders) -> bool:

@@ -18,8 +18,8 @@ class Optimized(Record):
     """One program that was optimized. ``old`` is None where it stopped, ``best`` where nothing that is right runs.
 
     ``front`` was verified, all of it. ``problem`` says why there is nothing; ``refused`` what was found and not shown,
-    because it did not verify. ``ended`` is why search or verification ended early, ``tried`` how many texts were tried,
-    ``learned`` what is worth to be remembered, ``proposals`` what a model proposed.
+    because it did not verify, or was not looked for, and why. ``ended`` is why search or verification ended early,
+    ``tried`` how many texts were tried, ``learned`` what is worth remembering, ``proposals`` what a model proposed.
     """
 
     path: str

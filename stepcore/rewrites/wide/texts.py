@@ -170,7 +170,9 @@ class WideTexts:
         return inputs, output, function.body
 
     def _is_own(self, fn: FnDecl) -> bool:
-        """Whether a function is declared in this file, of which no other program reads it."""
+        """Whether a function is declared in this file, of which no other program reads it, and may change there."""
+        if self._subject.defines_in_impl:
+            return False  # those of the task stay as they are, and in its program types are written in another form
         shown = self._subject.text[fn.span.start : fn.span.end]
         has_types = fn.input_span.end > fn.input_span.start and fn.output_span.end > fn.output_span.start
         return shown == fn.func_name and has_types and len(self._subject.result.programs) == 1

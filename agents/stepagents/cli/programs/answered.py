@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from stepcore.findings.diagnostics import apply_edits
 from stepcore.frontend.yaml.tasks import read_answer
 from stepcore.ide.implement import impl_edit
 from stepcore.jobdata.programs import AnswerFile
 from stepcore.records import Record
 from stepcore.text.files import Unusable
+
+_LINE: Final = re.compile(r"\n(?!\n)")  # where one begins that is not empty
 
 
 class AnsweredTask(Record):
@@ -63,7 +68,7 @@ def _rewritten(text: str, program: str) -> str:
     old, new = code.text.strip("\n"), program.strip("\n")
     first = len(code.text) - len(code.text.lstrip("\n"))
     start, end = code.to_outer(first), code.to_outer(first + len(old))
-    return text[:start] + new.replace("\n", f"\n{code.indent}") + text[end:]
+    return text[:start] + _LINE.sub(f"\n{code.indent}", new) + text[end:]
 
 
 def _first_line(text: str) -> int:

@@ -11,7 +11,7 @@ from stepagents.optimize.candidates import timed_subject
 from stepcore.cli.terminal import complain
 from stepcore.reports.text import clean
 from stepcore.rewrites import REWRITES
-from stepcore.rewrites.explaining import ExplainedPlace, explained
+from stepcore.rewrites.explaining import ExplainedPlace, explained, sentences_with_functions
 from stepcore.text.wording import one_line
 
 
@@ -26,6 +26,20 @@ def explained_order(order: ProgramOrder) -> list[ExplainedPlace] | None:
         return list(places)
     line = order.answer.line
     return [replace(place, line=line(place.line)) if place.line else place for place in places]
+
+
+def left_out(order: ProgramOrder) -> str:
+    """Return which rewrites no answer may use, because they would define functions; "" where there are none."""
+    subject = order.subject
+    if subject is None or not order.target.only_impl:
+        return ""
+    names = [rewrite.name for rewrite in REWRITES if sentences_with_functions(subject, rewrite)]
+    if not names:
+        return ""
+    return (
+        f"left out: {', '.join(names)}. They define functions, which an answer in a file of its own can where its "
+        "task says answer_may_define_fns: true"
+    )
 
 
 def show_explained(order: ProgramOrder, places: Sequence[ExplainedPlace]) -> None:
