@@ -15,8 +15,10 @@ from stepcore.fn.decl import CodeBlock, FnDecl
 from stepcore.fn.source import statements
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.typed import TypedGraph
+from stepcore.sim.draw import is_whole
 from stepcore.sim.written import numbers_in
 from stepcore.text.span import Embedded
+from stepcore.types import components
 
 _WORDS: Final = re.compile(
     r"[<>]|==|!=|//|%|\bif\b|where|mask|clamp|clip|elu|shrink|hard|thresh|sign|sgn|abs|floor|ceil|round|trunc|frac|fix|"
@@ -24,6 +26,7 @@ _WORDS: Final = re.compile(
     r"\bint|long|short|char|byte|\bitem\(|tolist|norm|similarity",
     re.IGNORECASE,
 )
+_WHOLE: Final = re.compile(r"\bu?int\d*\b|\blong\b|\bshort\b|\bchar\b|\bbyte\b|type_as")  # casts of fractions
 _CALLED: Final = re.compile(r"\bnn\b|\bdef\b|\blambda\b")  # what is global matters where it can be called
 _BETWEEN: Final = re.compile(r"\bf?(?:max|min)(?:imum)?\b")
 _JOINS: Final = re.compile(r"stack|cat\b|concat")
@@ -53,6 +56,20 @@ def may_hide(graph: TypedGraph, spec: ProgramSpec) -> bool:
     references = [block for port in spec.outputs or () for block in port.transforms]
     prelude = () if spec.scope.prelude is None else (spec.scope.prelude,)
     return not references or any(_hides(block.source.text) for block in (*_bodies(graph), *references, *prelude))
+
+
+def may_count(graph: TypedGraph, spec: ProgramSpec) -> bool:
+    """Whether a program or the references of its task may compute with whole numbers of data, which may wrap."""
+    types = [*(stream.type for stream in graph.streams), *(port.type for port in (*spec.inputs, *spec.parameters))]
+    if any(is_whole(item) for each in types for item in components(each.element)):
+        return True
+    references = [block for port in spec.outputs or () for block in port.transforms]
+    return any(_casts(block.source.text) for block in (*_bodies(graph), *references))
+
+
+@lru_cache(maxsize=1024)
+def _casts(text: str) -> bool:
+    return _WHOLE.search(text) is not None
 
 
 def _bodies(graph: TypedGraph) -> Iterator[CodeBlock]:

@@ -30,7 +30,7 @@ from stepcore.ops.base import RuleError
 from stepcore.records import Record
 from stepcore.sim.compare import compare
 from stepcore.sim.conditions import Noting
-from stepcore.sim.deciding import may_decide, may_hide
+from stepcore.sim.deciding import may_count, may_decide, may_hide
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
 from stepcore.sim.layout import put_together
@@ -305,14 +305,15 @@ class Session:
                 self._said_of.clear()
             decides = may_decide(graph, self.spec.scope.prelude)
             hides = may_hide(graph, self.spec)
-            concerns = hides or examined.concerns(decides)
-            ways = (decides, hides)
+            counts = may_count(graph, self.spec)
+            concerns = hides or counts or examined.concerns(decides)
+            ways = (decides, hides, counts)
             said = self._judge_further(graph, examined, open_, ways) if concerns else Said(None, open_)
             self._said_of[key] = said
         return said
 
     def _judge_further(
-        self, graph: TypedGraph, examined: Examined, open_: Untested | None, ways: tuple[bool, bool]
+        self, graph: TypedGraph, examined: Examined, open_: Untested | None, ways: tuple[bool, bool, bool]
     ) -> Said:
         def run(world: World) -> Comparison:
             try:
@@ -329,7 +330,7 @@ class Session:
             return noting
 
         runs = Runs(run, note, lambda world: self._results(graph, world))
-        return examined.say(self.world, runs, open_, decides=ways[0], hides=ways[1])
+        return examined.say(self.world, runs, open_, decides=ways[0], hides=ways[1], counts=ways[2])
 
     def _mismatch(self, graph: TypedGraph, known: Static, first: Comparison, start: float) -> Verdict:
         """Let fp64 decide: long sums and ties reorder roundings."""

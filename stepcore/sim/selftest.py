@@ -211,7 +211,8 @@ def _strengthened(
     drawn = World(spec, spec.bindings(), seed, program.reference, torch.float32)
     try:
         runs = Runs(run, note, lambda other: _results(program, spec, other))
-        said = examined.say(drawn, runs, strength.untested, decides=True, hides=True)
+        counts = any(not each.is_floating_point() for tensors in drawn.drawn.values() for each in tensors)
+        said = examined.say(drawn, runs, strength.untested, decides=True, hides=True, counts=counts)
     except SimError as error:
         return error.judged(), None, None
     if said.wrong is not None:

@@ -15,6 +15,7 @@ from stepcore.findings.verdict import Comparison, Untested
 from stepcore.records import Record
 from stepcore.sim.conditions import Noting
 from stepcore.sim.coverage import Coverage, Note, Run, Wrong
+from stepcore.sim.overflow import WholeNumbers
 from stepcore.sim.strength import Recipe, Strength, examine_world, is_fixed, not_on, redraw
 from stepcore.sim.stretched import Results, Stretched
 from stepcore.sim.world import World
@@ -48,6 +49,7 @@ class Examined:
     strength: Strength
     coverage: Coverage
     stretched: Stretched
+    whole: WholeNumbers
     _moved: dict[tuple[str, ...], World | None] = field(default_factory=dict)
 
     @staticmethod
@@ -57,7 +59,8 @@ class Examined:
         with world.noted(noting):
             strength = examine_world(world, noting)
         stretched = Stretched(world, strength.work, noting.orders)
-        return Examined(world, strength, Coverage(world, noting, strength.work), stretched)
+        whole = WholeNumbers(world, strength.work)
+        return Examined(world, strength, Coverage(world, noting, strength.work), stretched, whole)
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -69,11 +72,14 @@ class Examined:
         """Whether there is anything to look at for a program that holds conditions or not (``decides``)."""
         return decides or self.coverage.decides or bool(self.fixed)
 
-    def say(self, drawn: World, program: Runs, known: Untested | None, *, decides: bool, hides: bool) -> Said:
+    def say(
+        self, drawn: World, program: Runs, known: Untested | None, *, decides: bool, hides: bool, counts: bool
+    ) -> Said:
         """Say what the verdict on a program is worth, see :meth:`Coverage.judge`.
 
         ``known`` is what the examination of the task leaves open, ``decides`` whether the program may hold conditions,
-        and ``hides`` whether it or the reference has constants far from 1.
+        ``hides`` whether it or the reference has constants far from 1, and ``counts`` whether either computes with
+        whole numbers of data.
 
         Raises:
             SimError: it fails on data on which the reference does not.
@@ -89,6 +95,8 @@ class Examined:
             unlike = self.stretched.judge(drawn, program.results, lambda: program.note(drawn).orders)
             if unlike is not None:
                 return Said(Wrong(not_on(unlike.recipe.text), unlike.found))
+        if counts:
+            conditions = (*self.whole.notes(drawn, program.results), *conditions)
         fixed = self._needed(program.compare)
         return Said(None, Untested(untested.inputs, untested.outputs, fixed, conditions).or_none())
 
