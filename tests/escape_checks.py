@@ -96,7 +96,9 @@ def surroundings(root: Path) -> Iterator[Surroundings]:
     """Make folders, listeners and a victim."""
     made = Surroundings(root)
     (made.outside / "locked").mkdir(parents=True)
-    made.run.mkdir()
+    for folder, file in ((".git", "config"), (".venv", "pyvenv.cfg")):  # what others than the worker obey
+        (made.run / folder).mkdir(parents=True)
+        (made.run / folder / file).write_text("mine", encoding="utf-8")
     (made.outside / "secret.txt").write_text(made.token, encoding="utf-8")
     with contextlib.ExitStack() as stack:
         tcp, udp, path, abstract = (

@@ -153,6 +153,7 @@ def forge(kind: str, context: Context) -> str:
         "others": [b'{"type":"result","job":"2","value":0}\n', b'{"type":"result","job":true,"value":0}\n'],
         "hello": [b'{"type":"hello","job":%s,"version":"0"}\n' % key, b'{"type":"ended","job":%s}\n' % key],
         "flood": [],
+        "cancelled": [b'{"type":"cancelled","job":%s}\n' % key],
         "questions": [b'{"type":"ask","job":%s,"ask":%d,"question":0}\n' % (key, number) for number in range(1_000)],
     }[kind]
     for line in lines:

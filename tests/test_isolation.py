@@ -16,6 +16,7 @@ from cli_inputs import PYTHON
 from escape_checks import ATTEMPTS, Attempt, isolations, marked_processes, run_attempt, surroundings
 from processes import PATIENCE, eventually
 from stepcore.isolation import LAYERS, TEXT, Isolation, Report, isolation_for, unprotected
+from stepcore.isolation.enter import kept_places
 from stepcore.isolation.kernel import CLONE_NEWUSER, CLONE_THREAD
 from stepcore.isolation.seccomp import numbers, program
 from stepcore.jobdata.kinds import untyped
@@ -56,6 +57,31 @@ def test_the_folder_of_the_run() -> None:
     assert isolation_for(Path("/a/b.step.yaml"), [Path("/c/d.py")]) == TEXT
     found = isolation_for(Path("/a/b.py"), [Path("/c/d.py"), Path("/e/f.yaml")])
     assert found == Isolation("user", ("/a", "/c"), file="/a/b.py")
+
+
+def test_what_is_started_or_obeyed_outside_is_kept_in_a_folder_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "venv").mkdir()  # nothing says that it is one
+    (tmp_path / "tools" / "env").mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "tools" / "env"))
+    assert kept_places([str(tmp_path)]) == (str(tmp_path / ".git"), str(tmp_path / "tools" / "env"))
+    assert kept_places([str(tmp_path / "tools" / "env"), str(tmp_path / "other")]) == ()
+    (tmp_path / "venv" / "pyvenv.cfg").touch()
+    assert str(tmp_path / "venv") in kept_places([str(tmp_path)])
+
+
+@linux_only
+def test_without_namespaces_what_gets_out_is_told(tmp_path: Path) -> None:
+    attempt = next(attempt for attempt in ATTEMPTS if attempt.path.stem == "m_file_chmod")
+    with surroundings(tmp_path) as made:
+        outcome = run_attempt(attempt, isolations(made)["user"], made, "--no-namespaces")
+        assert outcome.in_force is not None
+        assert outcome.escapes  # so what is said is true
+        gaps = {name: layer.gap for name, layer in outcome.in_force.layers.items()}
+        assert "modes, times" in gaps["files"] and f"{made.run}/.git" in gaps["files"]
+        assert "listed in /proc" in gaps["processes"] and "not limited" in gaps["scratch"]
 
 
 # -- the filter of calls ---------------------------------------------------------------------------------------------
@@ -105,6 +131,7 @@ ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50
         ("ioctl", {1: 0x5412}, EPERM, EPERM, EPERM),
         ("ioctl", {1: 0x5401}, ALLOW, ALLOW, ALLOW),
         ("fcntl", {1: 8}, EPERM, EPERM, EPERM),
+        ("fcntl", {1: 1024}, EPERM, EPERM, EPERM),  # a lease
         ("fcntl", {1: 4}, ALLOW, ALLOW, ALLOW),
         ("prlimit64", {0: 0}, ALLOW, ALLOW, ALLOW),
         ("prlimit64", {0: 1}, EPERM, EPERM, EPERM),
@@ -114,6 +141,7 @@ ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50
         ("fchmod", {}, EPERM, ALLOW, ALLOW),
         ("shmget", {}, EPERM, EPERM, EPERM),
         ("memfd_create", {}, ENOSYS, ENOSYS, ENOSYS),
+        ("vmsplice", {}, ENOSYS, ENOSYS, ENOSYS),
         ("mmap", {3: 0x21}, EPERM, EPERM, EPERM),  # shared, anonymous
         ("mmap", {3: 0x4023}, EPERM, EPERM, EPERM),  # the same, validated
         ("mmap", {3: 0x122}, EPERM, EPERM, EPERM),  # private, but it grows down
@@ -204,7 +232,7 @@ def test_the_filter_lets_no_signal_reach_a_guardian_that_is_seen(machine: str) -
         assert decide(steps, words | {16: 4712}) == ALLOW
 
 
-_MEMORY = [attempt for attempt in ATTEMPTS if attempt.path.stem.startswith("m_memory")]
+_MEMORY = [attempt for attempt in ATTEMPTS if attempt.path.stem[1:].startswith("_memory_")]
 
 
 @linux_only

@@ -295,9 +295,12 @@ def test_a_worker_that_writes_no_messages_is_not_believed(kind: str) -> None:
         ("endless", None, "STEP407", "wrote a message of more than 64 MB"),
         ("questions", None, "STEP407", "asked over 256 questions at once"),
         ("flood", 1.0, "STEP405", "limit"),
+        ("cancelled", None, "STEP407", "gave up a job that nobody had cancelled"),
     ],
 )
-def test_a_worker_that_writes_too_much_is_stopped(kind: str, seconds: float | None, code: str, told: str) -> None:
+def test_a_worker_that_writes_what_is_not_its_to_write_is_stopped(
+    kind: str, seconds: float | None, code: str, told: str
+) -> None:
     wait = threading.Event()
     with Pool(COMMAND, size=1) as fresh:
         job = fresh.submit(untyped("forge"), kind, seconds=seconds, on_ask=lambda _question: wait.wait(PATIENCE))
@@ -359,6 +362,26 @@ def test_credentials_stay_out_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> 
     assert "hidden" not in seen.values()
     assert (seen["HARMLESS"], seen["ADDED"]) == ("1", "2")
     assert clean_environment({"A_KEY": "x", "B": "y"}, {"C_KEY": "z"}) == {"B": "y", "C_KEY": "z"}
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "DB_PASS=x", "MYSQL_PWD=x", "GH_PAT=x", "AWS_CREDS=x", "SENTRY_DSN=x", "SLACK_WEBHOOK=x", "github_token=x",
+        "DATABASE_URL=postgres://me:hunter2@host/db", "HTTPS_PROXY=http://me:hunter2@proxy:3128", "PIP_INDEX_URL=https://:x@host/simple",
+        "MODEL=sk-0123456789abcdef", "CI=ghp_0123456789abcdef", "CERTIFICATE=-----BEGIN RSA PRIVATE",
+    ],
+)  # fmt: skip
+def test_variables_that_hold_keys_reach_no_worker(variable: str) -> None:
+    assert clean_environment(dict([variable.split("=", 1)]), {}) == {}
+
+
+def test_other_variables_reach_workers() -> None:
+    plain = {
+        "LS_COLORS": "*.pat=1", "PATH": "/bin", "PWD": "/a", "OLDPWD": "/b", "PATTERN": "x", "NO_PROXY": "a@b",
+        "HTTP_PROXY": "http://proxy:3128", "REPOSITORY": "https://user@host/x", "TASK": "task-sk-short", "XPC": "hf_",
+    }  # fmt: skip
+    assert clean_environment(plain, {}) == plain
 
 
 def test_close_ends_everything() -> None:

@@ -23,6 +23,8 @@ _SCRATCH_PREFIX: Final = "stepsmith-scratch-"
 _FORGOTTEN: Final = 86400.0  # seconds
 _MAX_FILE: Final = 1 << 30  # bytes of one file that a user's function writes
 _PACKAGES: Final = ("stepcore", "stepagents", "ruamel", "torch", "numpy")
+# What programs outside of the worker start or obey; environments of Python are known by the file in them.
+_OBEYED: Final = (".git", ".vscode", ".venv/pyvenv.cfg", "venv/pyvenv.cfg", "env/pyvenv.cfg")
 _SYSTEM: Final = (
     "/usr", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/etc/ld.so.cache", "/etc/localtime", "/proc/self",
     "/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu",
@@ -46,6 +48,7 @@ def enter(isolation: Isolation, *, limited: bool) -> tuple[Report, int]:
     memory.limit_what_data_leaves_out()
     report.add("memory", "limits of each process")
     folders, readable = writable_folders(isolation), libraries() if isolation.profile == "text" else []
+    kept = kept_places(folders)
     outer_proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
     try:
         made = namespaces.separate(isolation)
@@ -54,9 +57,11 @@ def enter(isolation: Isolation, *, limited: bool) -> tuple[Report, int]:
         reason = f"no namespaces ({error.strerror})"
         report.add("processes", "subreaper")
         report.lack("processes", f"{reason}: they end with the worker's guardian, unless that is killed with -9")
-    scratch = _fork(isolation, folders, made, report, limited=limited)
+        report.lack("processes", "others can be listed in /proc")
+    scratch = _fork(isolation, folders, kept, made, report, limited=limited)
     pid = int(os.readlink("self", dir_fd=outer_proc))
     os.close(outer_proc)
+    _lack_of_mounts(isolation, kept, report)
     _restrict(isolation, _paths(isolation, folders, readable, scratch), made, report)
     _use(scratch, isolation)
     return report, pid
@@ -74,13 +79,41 @@ def writable_folders(isolation: Isolation) -> tuple[str, ...]:
     return tuple(found)
 
 
+def kept_places(folders: Iterable[str]) -> tuple[str, ...]:
+    """Return what lies below writable folders and must not be written all the same: this Python, its libraries and
+    other environments, which are started outside of the worker, and what version control and editors obey.
+    """
+    own = [os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, *_package_folders())]
+    found: set[str] = set()
+    for folder in folders:
+        found.update(place for place in own if place.startswith(folder.rstrip("/") + "/"))
+        found.update(_obeyed(folder))
+    return tuple(sorted(found))
+
+
+def _obeyed(folder: str) -> Iterator[str]:
+    for name in _OBEYED:
+        place, _, sign = name.partition("/")
+        path = f"{folder}/{place}"
+        if os.path.exists(f"{path}/{sign}" if sign else path) and not os.path.islink(path):  # noqa: PTH110, PTH114
+            yield path
+
+
 def _holds_more(folder: str) -> bool:
     """Return whether a folder is, or contains, the user's home or the folder of all temporary files."""
     shared = (os.path.realpath(path) for path in (os.path.expanduser("~"), tempfile.gettempdir()))  # noqa: PTH111
     return any(place == folder or place.startswith(folder.rstrip("/") + "/") for place in shared)
 
 
-def _fork(isolation: Isolation, folders: Sequence[str], made: frozenset[str], report: Report, *, limited: bool) -> str:
+def _fork(
+    isolation: Isolation,
+    folders: Sequence[str],
+    kept: Sequence[str],
+    made: frozenset[str],
+    report: Report,
+    *,
+    limited: bool,
+) -> str:
     """Become the worker, and return its scratch folder."""
     hidden = any(f"{folder}/".startswith(f"{mounts.SHARED_MEMORY}/") for folder in folders)  # by a mount on top
     in_memory = "mount" in made and os.path.isdir(mounts.SHARED_MEMORY) and not hidden  # noqa: PTH112
@@ -97,7 +130,7 @@ def _fork(isolation: Isolation, folders: Sequence[str], made: frozenset[str], re
             private = mounts.private_shared_memory(programs=programs, report=report)
             scratch = mounts.SHARED_MEMORY if private else _make_scratch()
         if "mount" in made:
-            mounts.arrange((*folders, scratch), report)
+            mounts.arrange((*folders, scratch), kept, report)
         _drop(report)
         return watch()
 
@@ -112,7 +145,18 @@ def _fork(isolation: Isolation, folders: Sequence[str], made: frozenset[str], re
         report.add("network", "network namespace")
     if scratch != mounts.SHARED_MEMORY:
         report.add("scratch", "a folder that the guardian removes")
+        if "mount" not in made:
+            report.lack("scratch", "its size is not limited")
     return scratch
+
+
+def _lack_of_mounts(isolation: Isolation, kept: Sequence[str], report: Report) -> None:
+    """Say what the other layers leave open where mounts are not read-only."""
+    if isolation.profile == "text" or ("files" in report.layers and report.layers["files"].by):
+        return
+    report.lack("files", "modes, times and attributes of the user's files can be changed, but not what they hold")
+    if kept:
+        report.lack("files", f"{', '.join(kept)} can be written")
 
 
 def _drop(report: Report) -> None:
@@ -138,7 +182,7 @@ def _restrict(isolation: Isolation, paths: Iterable[tuple[str, int]], made: froz
         if known >= 6:
             report.add("processes", f"Landlock {known} (signals)")
     elif "files" in report.layers and report.layers["files"].by:
-        report.lack("files", "no Landlock: what the user may read can be read")
+        report.lack("files", "no Landlock: what the user may read can be read, and terminals and other devices written")
     else:
         report.lack("files", "no Landlock: what the user may write can be written")
     if seccomp.available():
@@ -179,11 +223,14 @@ def libraries() -> list[str]:
     found += os.environ.get("LD_LIBRARY_PATH", "").split(":")
     places = {os.path.realpath(path) for path in found if path}
     chosen = [place for place in places if not _holds_more(place)]
+    return [*chosen, *_package_folders()]
+
+
+def _package_folders() -> Iterator[str]:
     for name in _PACKAGES:
         with suppress(ImportError, ValueError):
             spec = find_spec(name)
-            chosen += map(os.path.realpath, (spec.submodule_search_locations or ()) if spec else ())
-    return chosen
+            yield from map(os.path.realpath, (spec.submodule_search_locations or ()) if spec else ())
 
 
 def _use(scratch: str, isolation: Isolation) -> None:

@@ -24,7 +24,7 @@ _PLAIN_STACK: Final = 8 << 20  # where there was no limit: what systems begin wi
 _MOST_DESCRIPTORS: Final = 1024
 # Beyond the limit: pages of files that were written before they were protected, tables of pages.
 _SLACK: Final = 64 << 20
-_FEW_DESCRIPTORS: Final = 128  # of a process, which are not counted
+_FEW_DESCRIPTORS: Final = 128  # of all processes together, which are not counted
 _BUFFERS: Final = 416 << 10  # bytes that the kernel holds at most behind a socket (twice net.core.wmem_max)
 
 _ALONE: Final = 0.1  # seconds between two looks at a worker that has started nothing
@@ -94,9 +94,10 @@ class GroupMemory:
             return False
         written = sum(_used(folder) - before for folder, before in self._in_memory.items())
         allowed = self._shares * (self._limit + _SLACK) - written
-        if sum(map(_at_most, watched)) <= allowed:
+        at_most = sum(map(_resident, watched)) + _buffers(sum(map(_open_descriptors, watched)))
+        if at_most <= allowed:
             return False
-        return sum(map(_share, watched)) > allowed  # takes longer: pages that several have count once
+        return _held_together(watched) > allowed  # takes longer: what several have counts once
 
 
 def _watched() -> list[int]:
@@ -127,20 +128,33 @@ def _data_limit(process: int) -> int | None:
     return None
 
 
-def _at_most(process: int) -> int:
+def _resident(process: int) -> int:
     """Return how many bytes a process holds at most, quickly: what it has in common with others counts in full."""
-    return _sum_of(f"/proc/{process}/status", _OF_STATUS) + _buffers(_open_descriptors(process))
+    return _sum_of(f"/proc/{process}/status", _OF_STATUS)
 
 
-def _share(process: int) -> int:
-    """Return the bytes that a process holds, and its share of what several hold; if it hides them, :func:`_at_most`."""
-    with suppress(OSError):
-        held = _sum_of(f"/proc/{process}/smaps_rollup", _OF_SHARES, told=False)
-        tables = _sum_of(f"/proc/{process}/status", (b"VmPTE:",))
-        folder = f"/proc/{process}/fd"
-        kinds = (os.readlink(f"{folder}/{name}") for name in os.listdir(folder))  # noqa: PTH115, PTH208
-        return held + tables + _buffers(sum(kind.startswith(("socket:", "pipe:")) for kind in kinds))
-    return _at_most(process)
+def _held_together(processes: Iterable[int]) -> int:
+    """Return the bytes that processes hold, with what the kernel holds behind their sockets and pipes; what several
+    have counts once, but for those that hide what they have.
+    """
+    held, hidden, ends = 0, 0, set[str]()
+    for process in processes:
+        try:
+            share = _sum_of(f"/proc/{process}/smaps_rollup", _OF_SHARES, told=False)
+            opened = _sockets_and_pipes(process)
+        except OSError:
+            held += _resident(process)
+            hidden += _open_descriptors(process)
+        else:
+            held += share + _sum_of(f"/proc/{process}/status", (b"VmPTE:",))
+            ends |= opened
+    return held + _buffers(len(ends) + hidden)
+
+
+def _sockets_and_pipes(process: int) -> set[str]:
+    folder = f"/proc/{process}/fd"
+    names = {os.readlink(f"{folder}/{name}") for name in os.listdir(folder)}  # noqa: PTH115, PTH208
+    return {name for name in names if name.startswith(("socket:", "pipe:"))}
 
 
 def _sum_of(path: str, names: tuple[bytes, ...], told: bool = True) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from ctypes import c_char_p
 from typing import Final
 
@@ -40,25 +40,44 @@ def private_shared_memory(*, programs: bool, report: Report) -> bool:
     return True
 
 
-def arrange(folders: Sequence[str], report: Report) -> None:
-    """Make all mounts of this process's own mount namespace read-only but ``folders``, and ``/proc`` its own."""
+def arrange(folders: Sequence[str], kept: Sequence[str], report: Report) -> None:
+    """Make all mounts of this process's own mount namespace read-only but ``folders``, and ``/proc`` its own.
+
+    ``kept`` are places below ``folders`` that stay read-only, and where they are.
+    """
     try:
         mount("none", "/", None, _MS_REC | _MS_PRIVATE)
-        _protect(folders)
+        _protect(folders, kept)
         report.add("files", "read-only mounts")
     except OSError as error:
         report.lack("files", f"mounts stay writable ({error.strerror}: {error.filename})")
     _own_processes(report)
 
 
-def _protect(folders: Sequence[str]) -> None:
-    """Make all mounts read-only, and those folders writable that were."""
+def _protect(folders: Sequence[str], kept: Sequence[str]) -> None:
+    """Make all mounts read-only, and those folders writable that were, but for ``kept``.
+
+    A mount cannot be renamed, but the folder around it can: so those between become mounts, too.
+    """
     for folder in folders:
         mount(folder, folder, None, _MS_BIND | _MS_REC)
+    around = (parent for place in kept for parent in _parents(place, folders))
+    for place in sorted({*kept, *around}):  # the outer ones first
+        mount(place, place, None, _MS_BIND | _MS_REC)
     _set_attributes("/", _ATTR_RDONLY, 0)
     for folder in folders:
         _set_attributes(folder, 0, _ATTR_RDONLY)
+    for place in kept:
+        _set_attributes(place, _ATTR_RDONLY, 0)
     os.chdir(os.getcwd())  # noqa: PTH109 - into the mount that now lies there
+
+
+def _parents(place: str, folders: Sequence[str]) -> Iterator[str]:
+    """Yield what lies between a place and the folder that holds it."""
+    parent = os.path.dirname(place)  # noqa: PTH120
+    while parent not in folders and len(parent) > 1:
+        yield parent
+        parent = os.path.dirname(parent)  # noqa: PTH120
 
 
 def _own_processes(report: Report) -> None:

@@ -37,11 +37,12 @@ _SOCK_SEQPACKET: Final = 5
 _SOCK_TYPE_MASK: Final = 0xF
 # IPv4, IPv6, and the routing tables that looking up names needs. No unix sockets: behind them are the user's services.
 _NET_FAMILIES: Final = (2, 10, 16)
-# TIOCSTI and TIOCLINUX type into the user's terminal; FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR change files that may only
-# be read.
-_COMMANDS: Final = (0x5412, 0x541C, 0x40086602, 0x401C5820, 0x8901, 0x8902)
-# F_SETOWN and F_SETOWN_EX, as FIOSETOWN and SIOCSPGRP above, let the kernel send signals to other processes.
-_OWNERS: Final = (8, 15)
+# TIOCSTI and TIOCLINUX type into the user's terminal; FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION (with
+# ext4's own) and FS_IOC_ENABLE_VERITY change files that may only be read.
+_COMMANDS: Final = (0x5412, 0x541C, 0x40086602, 0x401C5820, 0x40087602, 0x40086604, 0x40806685, 0x8901, 0x8902)
+# F_SETOWN and F_SETOWN_EX, as FIOSETOWN and SIOCSPGRP above, let the kernel send signals to other processes. F_SETLEASE
+# lets everybody else who opens a file wait, F_NOTIFY tells what happens in a folder.
+_FILE_COMMANDS: Final = (8, 15, 1024, 1026)
 
 # name: (x86_64, aarch64); -1 where the architecture has no such call.
 _NUMBERS: Final[dict[str, tuple[int, int]]] = {
@@ -83,7 +84,7 @@ _NUMBERS: Final[dict[str, tuple[int, int]]] = {
     "sched_setparam": (142, 118), "sched_setattr": (314, 274), "ioprio_set": (251, 30), "setsid": (112, 157),
     "file_setattr": (469, 469), "prlimit64": (302, 261), "mmap": (9, 222), "memfd_create": (319, 279),
     "fcntl": (72, 25),
-    "memfd_secret": (447, 447), "map_shadow_stack": (453, 453),
+    "memfd_secret": (447, 447), "map_shadow_stack": (453, 453), "vmsplice": (278, 75),
 }  # fmt: skip
 
 _NEVER: Final = tuple(_NUMBERS)[: tuple(_NUMBERS).index("clone")]
@@ -93,7 +94,8 @@ _NETWORK: Final = ("connect", "bind", "listen", "accept", "accept4")
 _SHARED_ANONYMOUS: Final = 0x21
 _GROWS_DOWN: Final = 0x100
 _SHARED: Final = ("shmget", "shmat", "msgget", "semget", "mq_open")
-_WITHOUT_FILE: Final = ("memfd_create", "memfd_secret", "map_shadow_stack")
+# What vmsplice put into a pipe stays there, a large page as a whole, when no process maps it any more.
+_WITHOUT_FILE: Final = ("memfd_create", "memfd_secret", "map_shadow_stack", "vmsplice")
 _PROGRAMS: Final = ("execve", "execveat", "fork", "vfork")
 # Numbers of processes are reused, and other processes of the user run under the same user id.
 _SIGNALS: Final = ("rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill", "pidfd_open", "pidfd_send_signal")
@@ -206,7 +208,7 @@ def program(isolation: Isolation, machine: str, pid: int, guardian: int = 0) -> 
         made.refuse("pidfd_send_signal")  # a folder of /proc names a process, too
         for name in _OF_PROCESSES:
             made.unless(name, 0, (guardian, -guardian, -1))
-    made.unless("fcntl", 1, _OWNERS)
+    made.unless("fcntl", 1, _FILE_COMMANDS)
     for name in ("prlimit64", "sched_setaffinity"):
         made.only(name, 0, (0, pid))
     # A pair of datagram sockets can still address others.

@@ -319,7 +319,10 @@ class _Driver:
             case "answered":
                 effort.resume()
             case "cancelled":
-                raise JobCancelled
+                if job.cancelled:
+                    raise JobCancelled
+                self._drop_worker()  # else the command would end without a word
+                raise JobError("STEP407", "the worker was stopped: it gave up a job that nobody had cancelled")
 
     def _outcome(self, job: Job[Any], event: Mapping[str, Any]) -> Any:
         if event["type"] == "result":

@@ -35,7 +35,13 @@ from stepcore.version import VERSION
 
 log = logging.getLogger(__name__)
 
-_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|DBUS", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"KEY|TOKEN|SECRET|PASS|[^D]_?PWD|CRED|AUTH|COOKIE|DBUS|BEARER|WEBHOOK|DSN|(?<![A-Z])PAT(?![A-Z])", re.IGNORECASE
+)
+# An address with a password in it, and keys of known services.
+_SECRET_VALUE: Final = re.compile(
+    r"://[^/\s@]*:[^/\s@]+@|-----BEGIN |(?<![\w-])(sk-|ghp_|gho_|github_pat_|glpat-|xox[abp]-|AKIA|hf_)\w{8}"
+)
 # What a worker needs that runs nobody's code: to find Python and its libraries, to name files, to count threads.
 _NEEDED: Final = re.compile(
     r"PATH|PWD|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|VIRTUAL_ENV|LD_LIBRARY_PATH|PYTHON\w*|CONDA_PREFIX"
@@ -57,7 +63,11 @@ WAKE: Final = {"type": "wake"}  # look at the job again: it was cancelled, or th
 
 def clean_environment(environ: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
     """Return the variables without those that look like credentials; ``extra`` is added as it is."""
-    return {name: value for name, value in environ.items() if not _SECRET.search(name)} | dict(extra)
+    return {name: value for name, value in environ.items() if not _is_secret(name, value)} | dict(extra)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return bool(_SECRET.search(name) or _SECRET_VALUE.search(value))
 
 
 def last_words(output: Iterable[str]) -> str:
