@@ -18,6 +18,7 @@ from stepcore.timing.hardware import Hardware
 
 STEPS: Final = 20_000_000  # of units, in one run
 FLUID_STEPS: Final = 5_000_000
+_WRITTEN_AGAIN: Final = frozenset({"tile-sizes", "lane-counts", "bandwidths", "depths", "input-fifos"})
 
 
 class Goal(Enum):
@@ -71,6 +72,11 @@ class FasterText:
     def cost(self) -> tuple[int, int]:
         """Its cycles, then its bytes on chip: what the best of several is chosen by."""
         return self.figures.cycles, self.figures.on_chip
+
+    @property
+    def niche(self) -> int:
+        """How many changes led to it that cannot be made again with other numbers: programs of as many are compared."""
+        return sum(step.rewrite not in _WRITTEN_AGAIN for step in self.steps)
 
 
 def key_of(text: str) -> str:

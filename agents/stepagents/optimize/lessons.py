@@ -6,7 +6,7 @@ brought in this program says more of it than what it brought in others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import exp
 from typing import Final
@@ -55,16 +55,12 @@ class SearchLessons:
         """Whether exactly this made a text that was of no use."""
         return place.exact in self._failed
 
-    def evidence(self, bottleneck: Bottleneck, change: Change, place: Place) -> tuple[float, float]:
-        """Return the weighted sum of what like changes brought, in nats, and the sum of the weights."""
-        gains = weights = 0.0
+    def evidence(self, bottleneck: Bottleneck, change: Change, place: Place) -> Iterator[tuple[float, float]]:
+        """Yield what counts of like changes, and what they brought, in nats."""
         for each in self._lessons.get(change.rewrite, ()):
             same = _HERE if each.named == place.named else _ELSEWHERE
             weight = exp(-_NEARER * self.distance(bottleneck, each.bottleneck))
-            weight *= same if each.change == change else _OTHER
-            gains += weight * each.gain
-            weights += weight
-        return gains, weights
+            yield weight * (same if each.change == change else _OTHER), each.gain
 
 
 def place_of(site: RewriteSite) -> Place:

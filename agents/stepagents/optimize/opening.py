@@ -18,7 +18,6 @@ from stepcore.jobdata.optimizing import Figures
 _WIDTH: Final = 2  # programs that are rewritten further after each few candidates
 _NEAR: Final = 1.25  # times the fewest cycles of a niche: what takes more is only taken when nothing else is left
 _ALIKE: Final = 2  # programs of one cost are rewritten further: most are one change at places that are alike
-_WRITTEN_AGAIN: Final = frozenset({"tile-sizes", "lane-counts", "bandwidths", "depths", "input-fifos"})
 
 
 @dataclass
@@ -33,8 +32,8 @@ class OpenPrograms:
         """Take programs that were timed."""
         for each in found:
             self._open.append(each)
-            fewest = self._fewest.get(_niche(each), each.figures.cycles)
-            self._fewest[_niche(each)] = min(fewest, each.figures.cycles)
+            fewest = self._fewest.get(each.niche, each.figures.cycles)
+            self._fewest[each.niche] = min(fewest, each.figures.cycles)
 
     def take(self, *, at_least_one: bool) -> list[FasterText]:
         """Return the programs to rewrite next, nearest to the best of their niches first; at most two."""
@@ -56,9 +55,4 @@ class OpenPrograms:
         return self._beside_best(candidate), *candidate.cost
 
     def _beside_best(self, candidate: FasterText) -> float:
-        return candidate.figures.cycles / max(self._fewest[_niche(candidate)], 1)
-
-
-def _niche(candidate: FasterText) -> int:
-    """Return how many changes led to a program that cannot be made again with other numbers."""
-    return sum(step.rewrite not in _WRITTEN_AGAIN for step in candidate.steps)
+        return candidate.figures.cycles / max(self._fewest[candidate.niche], 1)

@@ -1,5 +1,9 @@
 """In which order candidates are tried: those of which memory expects most first, the others when those bring nothing.
 
+What counts is the expected improvement (as in Bayesian optimization): of what a change may bring to a program only what
+makes it better than the best of its niche (:mod:`stepagents.optimize.opening`): lanes may be best at once and end in a
+dead end, and what was not put into lanes is not given up for that.
+
 Numbers come before what changes the structure of a program: another number can be written again, but what was put into
 lanes cannot be taken out of them, and its tiles may then not grow any more. Without items nothing is put off, and the
 order is that of the rewrites and the text.
@@ -9,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import exp
+from math import log
 from typing import Final, Generic, Protocol, TypeVar
 
 from stepagents.experience.optimizations import Bottleneck, Change
@@ -18,8 +22,7 @@ from stepagents.optimize.prior import RewritePrior
 
 _SHARE: Final = 0.5  # of the probability of all candidates that is tried at once
 _AT_ONCE: Final = 4  # candidates, at most
-_BETTER: Final = 6  # how much half the cycles are preferred, as a power of two
-_LEAST: Final = 1e-9  # nats that are expected of each change at least, so that none is given up
+_LEAST: Final = 1e-12  # nats that are expected of each change at least, so that none is given up
 _STRUCTURE: Final = 0.5  # of what is expected of a change that no other rewrite takes back
 
 
@@ -51,6 +54,11 @@ class Expected(Protocol):
         """Those of the program that is changed."""
         ...
 
+    @property
+    def niche(self) -> int:
+        """That of the program that is changed."""
+        ...
+
 
 C = TypeVar("C", bound=Expected)
 
@@ -61,10 +69,14 @@ class CandidateOrder(Generic[C]):
 
     prior: RewritePrior = field(default_factory=RewritePrior)
     waiting: list[C] = field(default_factory=list)
+    _fewest: dict[int, int] = field(default_factory=dict, init=False)  # cycles of each niche
 
     def add(self, candidates: Sequence[C]) -> None:
         """Take further candidates."""
         self.waiting += candidates
+        for each in candidates:
+            fewest = self._fewest.get(each.niche, each.cycles_before)
+            self._fewest[each.niche] = min(fewest, each.cycles_before)
 
     def take(self) -> list[C]:
         """Return the candidates to try next, the likeliest first; without items all that there are."""
@@ -83,19 +95,13 @@ class CandidateOrder(Generic[C]):
         return taken
 
     def shares(self) -> list[float]:
-        """Return P(rewrite, parameters | bottleneck) of what waits, weighted by how fast it is expected to make its
-        program.
-
-        So what is expected to bring much to a program that is no longer the best comes before what brings that nothing.
-        """
-        gains = [self._gain(each) for each in self.waiting]
-        cycles = [each.cycles_before * exp(-gain) for each, gain in zip(self.waiting, gains, strict=True)]
-        least = min(cycles, default=1.0)
-        weights = [gain * (least / expected) ** _BETTER for gain, expected in zip(gains, cycles, strict=True)]
+        """Return by how much what waits is expected to be better than the best of its niche, as shares of 1."""
+        weights = [self._improvement(each) for each in self.waiting]
         total = sum(weights)
         return [weight / total for weight in weights]
 
-    def _gain(self, candidate: C) -> float:
-        """Return the nats that are expected of a candidate."""
-        expected = self.prior.expected(candidate.bottleneck, candidate.change, candidate.place)
+    def _improvement(self, candidate: C) -> float:
+        """Return the nats by which a candidate is expected to be better than the best program of its niche."""
+        behind = log(max(candidate.cycles_before, 1) / max(self._fewest[candidate.niche], 1))
+        expected = self.prior.expected(candidate.bottleneck, candidate.change, candidate.place, behind)
         return max(expected, _LEAST) * (1.0 if candidate.is_number else _STRUCTURE)

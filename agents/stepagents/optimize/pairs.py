@@ -53,6 +53,11 @@ class RewriteChild:
         """The cycles of the program that it rewrites."""
         return self.parent.figures.cycles
 
+    @property
+    def niche(self) -> int:
+        """That of the program that it rewrites."""
+        return self.parent.niche
+
 
 @dataclass
 class RewritePairs:

@@ -1,16 +1,20 @@
 """What a rewrite is expected to bring at a bottleneck, from optimization memory.
 
-A kernel estimate: each item counts by how like its bottleneck is, and is worth the logarithm of what its change
-brought, nothing where that made the program slower. Of a rewrite that no item knows, as much is expected as others
-brought at such a bottleneck. What the search itself has tried counts beside
-the items (:mod:`stepagents.optimize.lessons`).
+A kernel estimate of a distribution: each item counts by how like its bottleneck is, and is worth the logarithm of what
+its change brought, nothing where that made the program slower. Asked is the expected improvement, the mean of what is
+brought beyond so much; what is expected without any item is distributed exponentially. Of a rewrite that no item knows,
+as much is expected as others brought at such a bottleneck. What the search itself has tried counts beside the items
+(:mod:`stepagents.optimize.lessons`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import exp, log
+from operator import itemgetter
 from typing import Final
 
 from stepagents.experience.optimizations import Bottleneck, Change, OptimizationItem
@@ -33,7 +37,7 @@ class RewritePrior:
 
     items: Sequence[OptimizationItem] = ()
     _by_rewrite: dict[str, list[OptimizationItem]] = field(init=False, default_factory=dict)
-    _known: dict[Bottleneck, dict[Change, tuple[float, float]]] = field(init=False, default_factory=dict)
+    _known: dict[Bottleneck, dict[Change, Gains]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._lessons = SearchLessons(distance)
@@ -46,21 +50,25 @@ class RewritePrior:
     def __bool__(self) -> bool:
         return bool(self.items)
 
-    def expected(self, bottleneck: Bottleneck, change: Change, place: Place | None = None) -> float:
-        """Return the logarithm of the gain that a change is expected to bring, in nats.
+    def expected(
+        self, bottleneck: Bottleneck, change: Change, place: Place | None = None, beyond: float = 0.0
+    ) -> float:
+        """Return how much more than a gain ``beyond`` a change is expected to bring, both as logarithms, in nats.
 
         ``place`` is where: with it what this search has seen counts, too. Nothing is expected of what failed there.
         """
         known = self._known.setdefault(bottleneck, {})
         if change not in known:
             known[change] = self._evidence(bottleneck, change)
-        gains, weights = known[change]
-        if place is None:
-            return gains / weights
-        if self._lessons.has_failed(place):
-            return 0.0
-        own, counts = self._lessons.evidence(bottleneck, change, place)
-        return (gains + own) / (weights + counts)
+        found = known[change]
+        more, weights = found.beyond(beyond), found.weight
+        if place is not None:
+            if self._lessons.has_failed(place):
+                return 0.0
+            own = Gains(self._lessons.evidence(bottleneck, change, place))
+            more, weights = more + own.beyond(beyond), weights + own.weight
+        believed = self._mean * exp(-beyond / self._mean) if self._mean else 0.0
+        return (_BELIEF * believed + more) / (_BELIEF + weights)
 
     def learn(self, bottleneck: Bottleneck, change: Change, place: Place, before: int, cycles: int | None) -> None:
         """Take in what a change made of ``before`` cycles; None where nothing came of it."""
@@ -68,15 +76,37 @@ class RewritePrior:
             gain = None if cycles is None else _logarithm(max(before, 1), max(cycles, 1))
             self._lessons.note(bottleneck, change, place, gain)
 
-    def _evidence(self, bottleneck: Bottleneck, change: Change) -> tuple[float, float]:
+    def _evidence(self, bottleneck: Bottleneck, change: Change) -> Gains:
         same = self._by_rewrite.get(change.rewrite)
-        gains, weights = _BELIEF * self._mean, _BELIEF
-        for item in same or self.items:
-            weight = exp(-distance(bottleneck, item.bottleneck)) * min(item.count, _COUNTS)
-            weight *= 1.0 if item.change == change or not same else _OTHER
-            gains += weight * _gain(item)
-            weights += weight
-        return gains, weights
+        return Gains((self._weight(bottleneck, change, item, same), _gain(item)) for item in same or self.items)
+
+    @staticmethod
+    def _weight(
+        bottleneck: Bottleneck, change: Change, item: OptimizationItem, same: Sequence[OptimizationItem] | None
+    ) -> float:
+        """Return what an item counts; other parameters make it count less, where the ``same`` rewrite has items."""
+        alike = 1.0 if not same or item.change == change else _OTHER
+        return exp(-distance(bottleneck, item.bottleneck)) * min(item.count, _COUNTS) * alike
+
+
+class Gains:
+    """Gains with their weights, in nats: how much is beyond a gain is found by one look-up."""
+
+    def __init__(self, weighted: Iterable[tuple[float, float]]) -> None:
+        largest_first = sorted(weighted, key=itemgetter(1), reverse=True)
+        self._gains = [-gain for _, gain in largest_first]
+        self._weights = [0.0, *accumulate(weight for weight, _ in largest_first)]
+        self._sums = [0.0, *accumulate(weight * gain for weight, gain in largest_first)]
+
+    @property
+    def weight(self) -> float:
+        """The sum of all weights."""
+        return self._weights[-1]
+
+    def beyond(self, gain: float) -> float:
+        """Return the weighted sum of what gains have beyond one."""
+        larger = bisect_left(self._gains, -gain)
+        return self._sums[larger] - gain * self._weights[larger]
 
 
 def fitting(items: Sequence[OptimizationItem], bottleneck: Bottleneck, most: int) -> list[OptimizationItem]:

@@ -6,7 +6,7 @@ the best so far is there. Every limit counts work; time is looked at only where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, TypeVar
@@ -120,9 +120,9 @@ class Search:
     def _search_best_first(self, first: FasterText) -> list[FasterText]:
         """Try a few candidates at a time, those of which memory expects most, as long as that brings something.
 
-        Returns the programs from which a search without memory goes on: the best, and the best that were not
-        rewritten. Then everything is searched as without memory, and what was tried counts no more: what memory knows
-        may be of no use here, and nothing is to be worse for it.
+        Returns the programs from which a search without memory goes on: the best of several niches, and the best
+        that were not rewritten. Then everything is searched as without memory, and what was tried counts no more: what
+        memory knows may be of no use here, and nothing is to be worse for it.
         """
         found, programs, last = [first], OpenPrograms(), self.spent
         beam = [first]
@@ -137,7 +137,8 @@ class Search:
         self.seen -= {child.key for child in self.order.waiting}
         self.order = CandidateOrder()
         closed = (each for each in found if each.key not in self.expanded)
-        return list({each.key: each for each in (*_fastest(found), *_fastest(closed))}.values())
+        alike = _fastest(found, lambda each: each.niche), _fastest(closed, lambda each: each.figures)
+        return list({each.key: each for each in chain(*alike)}.values())
 
     def _open(self, beam: Sequence[FasterText]) -> None:
         """Put what rewrites make of programs to the candidates that wait."""
@@ -370,9 +371,9 @@ def _by_memory(candidate: FasterText) -> tuple[int, int]:
     return candidate.cost[::-1]
 
 
-def _fastest(candidates: Iterable[FasterText]) -> list[FasterText]:
-    """Return the best candidates, one of each cost."""
-    several: dict[Figures, FasterText] = {}
+def _fastest(candidates: Iterable[FasterText], kind: Callable[[FasterText], Hashable]) -> list[FasterText]:
+    """Return the best candidates, one of each kind."""
+    several: dict[Hashable, FasterText] = {}
     for each in sorted(candidates, key=lambda each: each.cost):
-        several.setdefault(each.figures, each)
+        several.setdefault(kind(each), each)
     return list(several.values())[:_BEAM]
