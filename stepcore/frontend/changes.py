@@ -25,6 +25,7 @@ from stepcore.frontend.sharing import (
     Sharing,
     is_pure,
 )
+from stepcore.frontend.when_read import RunningPart, running, runs_later
 from stepcore.records import Record
 
 # What gives or names whatever a module binds, by texts.
@@ -57,9 +58,10 @@ class Changes:
         self._has_words = any(
             word in whole for word in REFLECTING_NAMES
         )  # a text without has no match, and is told fast
-        aliases = [name for name, path in self._modules.items() if path.rpartition(".")[2] in REFLECTING_NAMES]
+        aliases = reflecting_names(self._modules)
         self._aliases = re.compile(rf"\b(?:{'|'.join(map(re.escape, aliases))})\b") if aliases else None
-        self._foreign = _foreign_names(self._modules)
+        foreign = foreign_names(self._modules)
+        self._foreign = _calls_of(foreign) if foreign else None
         self._signed = [each for each in self._statements if not is_pure(each) and self._is_signed(each)]
         self._reflecting = [each for each in self._signed if self._may_reflect(each)]
         self.reflects = bool(self._reflecting) or "global" in whole
@@ -73,9 +75,32 @@ class Changes:
         return known
 
     @cached_property
+    def _run(self) -> list[ast.stmt]:
+        """The statements that may run as the file is read; not what is ours, which changes nothing."""
+        whole = [each for each in self._statements if not is_main(each) and not is_pure(each)]
+        parts = [RunningPart(bound_names(each), self.named(each).all, runs_later(each)) for each in whole]
+        return [whole[number] for number in running(parts)]
+
+    @cached_property
+    def _reflecting_run(self) -> list[ast.stmt]:
+        known = {*map(id, self._reflecting)}
+        return [each for each in self._run if id(each) in known] if known else []
+
+    @cached_property
     def _sharing(self) -> Sharing:
-        reflecting = [each for each in self._reflecting if not is_main(each)]
-        return Sharing([each for each in self._statements if not is_main(each)], self._modules, reflecting)
+        return Sharing(self._run, self._modules, self._reflecting_run)
+
+    @cached_property
+    def rebound_inside(self) -> frozenset[str] | None:
+        """The names that functions bind in the module; None where that may be any."""
+        if self._reflecting_run:
+            return None
+        if not self.reflects:
+            return frozenset()
+        found = (each for each in self._run if "global" in self._texts[id(each)])
+        return frozenset(
+            name for each in found for node in ast.walk(each) if isinstance(node, ast.Global) for name in node.names
+        )
 
     def changed(self, statement: ast.stmt) -> frozenset[str]:
         """Return the names whose values a statement may change, besides those that it binds."""
@@ -157,7 +182,7 @@ class Changes:
     def _patches(self, statement: ast.stmt) -> bool:
         """Return whether a statement may change a module, of which functions read another part than the one named."""
         text = self._texts[id(statement)]
-        if "setattr" in text or "set_default" in text:
+        if sets_attributes(text):
             return True
         if not any(_stores(statement)):
             return False
@@ -170,7 +195,7 @@ class Changes:
 
     def _is_signed(self, statement: ast.stmt) -> bool:
         text = self._texts[id(statement)]
-        if _SIGNS.search(text) or any(_stores(statement)) or self._may_reflect(statement):
+        if changes_something(statement, text) or self._may_reflect(statement):
             return True
         return self._foreign is not None and self._foreign.search(text) is not None
 
@@ -255,10 +280,43 @@ def read_later(candidates: Sequence[MadeNames], wanted: set[str]) -> set[str]:
     return found
 
 
-def _foreign_names(modules: Mapping[str, str]) -> re.Pattern[str] | None:
-    """Return what finds a call by a name that a file imports from a module of which nothing is known."""
-    names = sorted(name for name, path in modules.items() if name != "*" and _may_change(path.partition(".")[0]))
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b[^=]*\(") if names else None
+def changes_something(statement: ast.stmt, text: str) -> bool:
+    """Return whether a statement of a text may change a value in place, besides what functions do for it."""
+    return _SIGNS.search(text) is not None or any(_stores(statement))
+
+
+def may_reflect(text: str) -> bool:
+    """Return whether a text has a sign of what may bind or change whatever a file binds."""
+    return _REFLECTS.search(text) is not None
+
+
+def sets_attributes(text: str) -> bool:
+    """Return whether a text has a sign of what sets parts of modules but by a store."""
+    return "setattr" in text or "set_default" in text
+
+
+def patched(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names of which a statement sets, or takes away, parts or attributes; those that it deletes, too."""
+    if isinstance(statement, ast.Delete):
+        yield from (name for target in statement.targets for name in _roots(target))
+    if any(_stores(statement)):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+                yield from _roots(node)
+
+
+def reflecting_names(modules: Mapping[str, str]) -> list[str]:
+    """Return the names that a file gives to what may bind or change whatever it binds."""
+    return [name for name, path in modules.items() if path.rpartition(".")[2] in REFLECTING_NAMES]
+
+
+def foreign_names(modules: Mapping[str, str]) -> list[str]:
+    """Return the names that a file imports from modules whose functions may change what they are given."""
+    return sorted(name for name, path in modules.items() if name != "*" and _may_change(path.partition(".")[0]))
+
+
+def _calls_of(names: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b[^=]*\(")
 
 
 def _may_change(module: str) -> bool:

@@ -9,7 +9,6 @@ what it is remembered by. A task file is one unit.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -33,7 +32,7 @@ from stepcore.frontend.python import ModuleFacts, read_module
 from stepcore.frontend.syntax import unmarked
 from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES
 from stepcore.ide.cut import Blocks, Cut, common, shape
-from stepcore.ide.units import Checking, DocumentUnit
+from stepcore.ide.units import Checking, DocumentUnit, digest, units_of_whole
 from stepcore.jobdata.choices import AffineRule
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
@@ -166,7 +165,7 @@ def _one_unit(
     result = check_text(text, path, affine=affine, impl=answer, with_fixes=with_fixes, with_names=True, dialect=dialect)
     found = result.diagnostics if task is None else result.impl_diagnostics
     key = source.text if task is None else task[0] + "\0" + source.text
-    checking = Checking(source.text, result, ModuleFacts(), _digest(key))
+    checking = Checking(source.text, result, ModuleFacts(), digest(key))
     unit = DocumentUnit(checking, ((0, source.text),), whole)
     return Analysis(source, kind, affine, [unit], list(found), dialect=dialect)
 
@@ -217,7 +216,7 @@ class _Python:
             result.diagnostics = self._findings(units, result.compositions, beyond)
         else:
             text, others = self.source.text, ModuleFacts()
-            whole = Checking(text, script, others, _digest(text))
+            whole = Checking(text, script, others, digest(text))
             result.script = DocumentUnit(whole, ((0, text),), Span(0, len(text)))
             result.diagnostics = script.diagnostics
         return result
@@ -253,7 +252,14 @@ class _Python:
 
     def _check(self) -> list[DocumentUnit]:
         with budget.limited(len(self.source.text)) as self.budget:
-            return [self._unit(about, blocks) for about, blocks in self.cut.members]
+            return self._whole() if self.cut.is_tangled else [self._unit(*member) for member in self.cut.members]
+
+    def _whole(self) -> list[DocumentUnit]:
+        """Check the file at once: each of its programs is a unit with the whole text."""
+        checking = self._checked((self.source.text,), ModuleFacts())
+        self.guess = checking.facts
+        extents = (Span(0, 0) if about is None else self._extent(about) for about, _ in self.cut.members)
+        return units_of_whole(checking, extents)
 
     def _unit(self, about: int | None, indices: tuple[int, ...]) -> DocumentUnit:
         all_blocks = self.cut.blocks
@@ -298,7 +304,7 @@ class _Python:
             text, self.source.path, others, self.affine, with_fixes=self.with_fixes, blocks=blocks, dialect=self.dialect
         )
         facts = result.module.facts if result.module is not None else ModuleFacts()
-        fingerprint = _digest(f"{text}\0{_facts_text(others)}")
+        fingerprint = digest(f"{text}\0{_facts_text(others)}")
         return Checking(text, result, facts, fingerprint, _unknown(result), others)
 
     def _extent(self, index: int) -> Span:
@@ -330,7 +336,8 @@ class _Python:
     def _findings(
         self, units: list[DocumentUnit], compositions: list[PlacedComposition], beyond: list[Diagnostic]
     ) -> list[Diagnostic]:
-        results = [(unit, unit.result.diagnostics) for unit in units]
+        each = {id(unit.result.diagnostics): unit for unit in units}  # units of one text share theirs
+        results = [(unit, unit.result.diagnostics) for unit in each.values()]
         results += [(placed.unit, placed.checked.diagnostics) for placed in compositions]
         moved = [*(unit.moved(found) for unit, own in results for found in own), *beyond]
         # What several programs use is checked with each of them, and found as often.
@@ -379,10 +386,6 @@ def _facts_text(facts: ModuleFacts) -> str:
 @lru_cache(maxsize=256)
 def _sorted(items: frozenset[object]) -> str:
     return repr(sorted(items, key=repr))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 __all__ = ["Analysis", "Checking", "DocumentUnit", "Kind", "analyze", "kind_of"]

@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
+from unicodedata import normalize
 
 from stepcore.findings.near import nearest
 from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.python import ModuleFacts
 from stepcore.frontend.syntax import parse_suite, split_blocks
+from stepcore.ide.effects import BlockEffects, Effects, RunningBlock, effects_of, imported_signs, modules_of
 from stepcore.sizes.dim import DEFAULT_SIZES
 from stepcore.text.remembered import remembered
 
@@ -28,6 +30,8 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 _ASCII_WORD: Final = re.compile(r"[a-zA-Z_][a-zA-Z_0-9]*")  # the same of a text in ASCII, in a tenth of the time
 _NO_FACTS: Final = ModuleFacts()
 _LIKE: Final = 0.6  # how near a name has to be to be suggested for another: the least that a finding asks for
+_MOST_HELD: Final = 4  # blocks of all units for each block of a text, beyond which
+_FEW_HELD: Final = 4000  # and so many more the units are not worth being checked each by itself
 _AHEAD: Final = 8  # characters from which the start of a block is known: those of "finally", and one
 
 
@@ -46,12 +50,15 @@ class BlockRole:
     is_plain: bool  # nothing but functions, and no program
     facts: ModuleFacts | None
     has_faults: bool  # some line cannot be read
+    effects: BlockEffects | None
+    modules: tuple[tuple[str, str], ...]  # what its imports bind
 
 
 class Cut:
     """The cut of one text. ``previous`` is that of the text before an edit, if there is one.
 
-    ``definers`` are the blocks that bind a name of the top level, programs aside, and ``names`` these names.
+    ``definers`` are the blocks that bind a name of the top level, programs aside, and ``names`` these names. A text
+    ``is_tangled`` if its units are together much larger than itself: so many programs need so many blocks.
     """
 
     def __init__(self, text: str, previous: Cut | None = None) -> None:
@@ -67,23 +74,36 @@ class Cut:
         if previous is not None and previous.names == self.names:
             self.names = previous.names  # the same object is compared faster
         self.imports = [index for index, item in enumerate(self.shapes) if item.is_import]
+        self.effects = self._effects(previous)
         self._closures: dict[int, tuple[int, ...]] = {}  # by the block that a unit is about
         self.members = list(self._members(previous))
+        held = sum(len(blocks) for _, blocks in self.members)
+        self.is_tangled = held > _MOST_HELD * len(self.blocks) + _FEW_HELD
 
     def block_at(self, offset: int) -> int:
         """Return the number of the block around a place; that of the first for what stands before it."""
         return max(bisect_right(self.blocks, offset, key=lambda block: block[0]) - 1, 0)
 
     def closure(self, roots: Iterable[int]) -> tuple[int, ...]:
-        """Return the blocks that define what ``roots`` name, and so on, with all imports, in order."""
+        """Return the blocks that define or may change what ``roots`` name, and so on, with all imports, in order."""
         found = set(self.imports)
-        todo = [index for index in roots if index not in found]
+        done: set[str] = set()
+        groups: set[int] = set()
+        todo = [index for index in (*roots, *self.effects.everywhere) if index not in found]
         while todo:
             index = todo.pop()
-            if index not in found:
-                found.add(index)
-                for word in common(self.shapes[index].words, self.names):
-                    todo.extend(self.definers[word])
+            if index in found:
+                continue
+            found.add(index)
+            for word in common(self.shapes[index].words, self.names):
+                if word in done:
+                    continue
+                done.add(word)
+                todo.extend(self.definers[word])
+                group = self.effects.group_of.get(word)
+                if group is not None and group not in groups:
+                    groups.add(group)
+                    todo.extend(self.effects.members[group])
         return tuple(sorted(found))
 
     def alike(self, words: Iterable[str]) -> set[int]:
@@ -95,6 +115,19 @@ class Cut:
         found = [item.facts for item in self.shapes if item.is_program]
         known = [facts for facts in found if facts is not None]
         return ModuleFacts.joined(known) if len(known) == len(found) else None
+
+    def _effects(self, previous: Cut | None) -> Effects:
+        """Return the effects in the file: those of the text before, where nothing about them has changed."""
+        shapes = self.shapes
+        imported = imported_signs(tuple([item.modules for item in shapes if item.modules]))
+        blocks = {
+            index: RunningBlock(item.effects, item.names, common(item.words, self.names))
+            for index, item in enumerate(shapes)
+            if item.effects is not None
+        }
+        if previous is not None and (previous.effects.blocks, previous.effects.imported) == (blocks, imported):
+            return previous.effects
+        return Effects(blocks, imported)
 
     def _members(self, previous: Cut | None) -> Iterator[Member]:
         """Yield the units: each program, then what no program uses."""
@@ -114,6 +147,8 @@ class Cut:
 
     def _closures_kept(self, previous: Cut) -> dict[int, tuple[int, ...]]:
         """Return the closures of another cut that are those of this one: of blocks whose roles are the same."""
+        if previous.effects is not self.effects:
+            return {}
         if (previous.definers, previous.imports) != (self.definers, self.imports):
             return {}
         pairs = enumerate(zip(self.shapes, previous.shapes, strict=False))
@@ -135,15 +170,32 @@ def shape(text: str) -> BlockRole:
     is_all_functions = bool(functions) and len(functions) == len(body)
     decorated = any(item.decorator_list for item in functions)
     return BlockRole(
-        names=frozenset(name for statement in body for name in bound_names(statement)),
-        words=frozenset((_ASCII_WORD if text.isascii() else _WORD).findall(text)),
+        names=frozenset(name for statement in body for name in _names_of(statement)),
+        words=_words(text),
         is_import=bool(body) and all(isinstance(item, ast.Import | ast.ImportFrom) for item in body),
         is_program=bool(programs),
         is_function=is_all_functions and not decorated and not suite.faults,
         is_plain=is_all_functions and not programs,
         facts=_literal_facts(programs),
         has_faults=bool(suite.faults),
+        effects=None if programs else effects_of(body, text),
+        modules=modules_of(body),
     )
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return all words of a text, and what Python takes them for as names: letters that are one letter to it."""
+    if text.isascii():
+        return frozenset(_ASCII_WORD.findall(text))
+    found = _WORD.findall(text)
+    return frozenset((*found, *(normalize("NFKC", word) for word in found)))
+
+
+def _names_of(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement binds, or takes away."""
+    yield from bound_names(statement)
+    if isinstance(statement, ast.Delete):
+        yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
 
 
 def last_name(decorator: ast.expr) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from stepcore.check.files import CheckResult
 from stepcore.check.programs import Checked
@@ -13,6 +15,8 @@ from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related
 from stepcore.frontend.python import ModuleFacts
 from stepcore.frontend.values import Seen
 from stepcore.text.span import Span
+
+T = TypeVar("T")
 
 
 class Piece(NamedTuple):  # a tuple, because each text of a document has hundreds
@@ -120,3 +124,27 @@ class DocumentUnit:
                 return None
             edits.append(Edit(span, edit.text))
         return Fix(fix.title, tuple(edits))
+
+
+def units_of_whole(checking: Checking, extents: Iterable[Span]) -> list[DocumentUnit]:
+    """Return a unit for each part of a document that was checked as one text; what it found all of them have."""
+    text, result, module = checking.text, checking.result, checking.result.module
+    units: list[DocumentUnit] = []
+    for extent in extents:
+        own = replace(result, programs=_within(extent, result.programs, lambda program: program.span.start))
+        if module is not None:
+            declared = _within(extent, module.programs, lambda program: program.spec.span.start)
+            own.module = replace(module, programs=declared)
+        part = replace(checking, result=own, memo={}, fingerprint=digest(f"{extent.start}\0{text}"))
+        units.append(DocumentUnit(part, ((0, text),), extent))
+    return units
+
+
+def _within(extent: Span, items: list[T], start: Callable[[T], int]) -> list[T]:
+    """Return the items, in the order of their starts, that start in an extent."""
+    return items[bisect_left(items, extent.start, key=start) : bisect_left(items, extent.end, key=start)]
+
+
+def digest(text: str) -> str:
+    """Return a short mark of a text, which no other has."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

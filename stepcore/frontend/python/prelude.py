@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 from stepcore.fn.aliases import with_aliases
@@ -60,12 +61,36 @@ class _Prelude(Record):
         """
         wanted = loaded_names(body for statement, _ in self.statements for body in self._fn_bodies(statement))
         sizes = self._of_runs(bound, changes)
-        candidates = self._candidates(sizes, changes, changed=False)
-        found, names = chosen(candidates, wanted | read_later(candidates, wanted))
+        found, names = self._chosen(self._candidates(sizes, changes, changed=False), wanted, changes)
         if not changes.are_settled(names):
-            candidates = self._candidates(sizes, changes, changed=True)
-            found, _ = chosen(candidates, wanted | read_later(candidates, wanted))
+            found, _ = self._chosen(self._candidates(sizes, changes, changed=True), wanted, changes)
         return _join_statements({id(each.named.statement) for each in found}, self.statements) if found else None
+
+    def _chosen(
+        self, candidates: list[MadeNames], wanted: set[str], changes: Changes
+    ) -> tuple[list[MadeNames], set[str]]:
+        """Return the statements that are needed, and all names; what shares a line with one needs its names, too."""
+        while True:
+            found, names = chosen(candidates, wanted | read_later(candidates, wanted))
+            ids = {id(each.named.statement) for each in found}
+            beside = [each for each in self._sharing_lines(ids) if id(each) not in ids]
+            more = {name for each in beside for name in changes.named(each).all} - names
+            if not more:
+                return found, names
+            wanted = wanted | more
+
+    def _sharing_lines(self, wanted: set[int]) -> Iterator[ast.stmt]:
+        """Yield the statements that share lines, of those among which one is wanted."""
+        group: list[ast.stmt] = []
+        for (before, code), (after, other) in pairwise(self.statements):
+            if code is other and after.lineno <= (before.end_lineno or before.lineno):
+                group += [after] if group else [before, after]
+                continue
+            if any(id(each) in wanted for each in group):
+                yield from group
+            group = []
+        if any(id(each) in wanted for each in group):
+            yield from group
 
     def _of_runs(self, bound: frozenset[tuple[str, int | None]], changes: Changes) -> set[str]:
         """Return the names of numbers that runs bind: ``D_value = 16`` where ``dims=`` binds D to 16.

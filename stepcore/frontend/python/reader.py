@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, starmap
 from typing import Final
@@ -24,7 +24,7 @@ from stepcore.frontend.python.module import ModuleFacts, PyModule
 from stepcore.frontend.python.prelude import changes_of, fn_scope_of
 from stepcore.frontend.python.programs import ProgramReader
 from stepcore.frontend.python.references import Pending, References
-from stepcore.frontend.python.unfollowed import forget_unfollowed
+from stepcore.frontend.python.unfollowed import forget_unfollowed, forgotten
 from stepcore.frontend.state import Abandon, Frame
 from stepcore.frontend.syntax import Block, block_at, fault_diagnostics, placed, split_blocks, unmarked
 from stepcore.frontend.values import (
@@ -125,16 +125,18 @@ class _Reader:
         )
         self.module.op_module = self.op_module
         changes = changes_of(self.statements)
+        outdated: Mapping[int, dict[str, str]] = {}
         if self.pending:
             whole = [statement for statement, _ in self.statements]
-            forget_unfollowed(scope, whole, changes, [item.node for item in self.pending], self.modules)
-            self.loose.update(scope.unfollowed or ())
+            outdated = forget_unfollowed(scope, whole, changes, [item.node for item in self.pending], self.modules)
+            self.loose.update(scope.unfollowed or (), *outdated.values())
         programs = ProgramReader(self.el, self.module, self.op_module)
         for item in self.pending:
             # A scope of its own: what one program misspells is news in the next one too.
             self.el.frame = Frame(Scope({}, scope), item.block.code, EvaluationContext("root", item.block.code))
             try:
-                self._declared(item, programs)
+                with forgotten(scope, outdated.get(id(item.node))):
+                    self._declared(item, programs)
             except (Abandon, RecursionError):
                 continue
             except OutOfBudget as error:

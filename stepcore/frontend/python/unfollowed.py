@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from stepcore.fn.decl import FnDecl
 from stepcore.fn.nodes import loaded_names, parts_of
 from stepcore.frontend.bindings import bound_names, imported_names
 from stepcore.frontend.changes import Changes, MadeNames, chosen, is_main
+from stepcore.frontend.sharing import is_pure
 from stepcore.frontend.values import OnePass, Scope, Value
 from stepcore.text.wording import clipped
 
@@ -31,25 +33,48 @@ def forget_unfollowed(
     changes: Changes,
     programs: Sequence[ast.FunctionDef],
     imported: Mapping[str, str],
-) -> None:
+) -> Mapping[int, dict[str, str]]:
     """Take the names out of the scope of a module whose values are not known, and note what binds or changes them.
 
-    ``programs`` are those that are still to be read, ``imported`` the modules by the names that a file gives them.
+    ``programs`` are those that are still to be read, ``imported`` the modules by the names that a file gives them. The
+    result are names that the head of one program reads and that are bound again behind it, each with what binds it, by
+    the identity of the program's node.
     """
     values = scope.names
     changeable = {name for name, value in values.items() if _is_changeable(value)}
     changeable |= {name for statement in statements for name in _filled(statement)}
     odd = changes.reflects or any(map(_is_odd, statements)) or changes.binds_inside
     if not (odd or changeable or _bound_again(statements, values)):
-        return
+        return {}
     groups = changes.reflects or (bool(changeable) and _are_read(changeable, statements, changes, programs))
-    found = _Followed(values, changes, {*map(id, programs)}, imported, groups=groups)
+    rebound = changes.rebound_inside
+    changeable = {*values} if rebound is None else changeable | rebound
+    found = _Followed(values, changes, {*map(id, programs)}, imported, changeable if groups else set())
     for statement in statements:
         found.take(statement)
     if found.lost:
         scope.unfollowed = {name: _shown(statement) for name, statement in found.lost.items()}
         for name in found.lost:
             values.pop(name, None)
+    return {node: {name: _shown(each) for name, each in names.items()} for node, names in found.outdated.items()}
+
+
+@contextmanager
+def forgotten(scope: Scope, names: Mapping[str, str] | None) -> Iterator[None]:
+    """Take some more names out of the scope of a module, each with what binds it, while a program's head is read."""
+    if not names:
+        yield
+        return
+    values, unfollowed = scope.names.copy(), scope.unfollowed
+    scope.unfollowed = {**(unfollowed or {}), **names}
+    for name in names:
+        scope.names.pop(name, None)
+    try:
+        yield
+    finally:
+        scope.names.clear()
+        scope.names.update(values)
+        scope.unfollowed = unfollowed
 
 
 def _is_changeable(value: Value) -> bool:
@@ -127,9 +152,14 @@ def _are_read(
     for statement in statements:
         if isinstance(statement, ast.FunctionDef):
             wanted |= loaded_names(statement.decorator_list)
-    made = [MadeNames(changes.named(each), changes.bound(each)) for each in statements]
+    made = [MadeNames(changes.named(each), changes.bound(each) | _defined(each)) for each in statements]
     _, names = chosen(made, wanted)
     return not names.isdisjoint(changeable) and not changes.are_settled(names)
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """Return the name of a definition of the module's own, whose values may hold others."""
+    return {statement.name} if isinstance(statement, _DEFINITIONS) and not is_pure(statement) else set()
 
 
 def _read_parts(program: ast.FunctionDef) -> Iterator[ast.AST]:
@@ -145,7 +175,10 @@ def _read_parts(program: ast.FunctionDef) -> Iterator[ast.AST]:
 
 
 class _Followed:
-    """Takes the statements of a module in order; ``lost`` are the names that are not followed, each with the reason."""
+    """Takes the statements of a module in order; ``lost`` are the names that are not followed, each with the reason.
+
+    ``outdated`` are the names that the head of a program reads and that are bound again behind it, by its identity.
+    """
 
     def __init__(
         self,
@@ -153,18 +186,20 @@ class _Followed:
         changes: Changes,
         programs: set[int],
         imported: Mapping[str, str],
-        *,
-        groups: bool,
+        changeable: set[str],
     ) -> None:
         self.lost: dict[str, ast.stmt] = {}
+        self.outdated: dict[int, dict[str, ast.stmt]] = {}
         self._values = values
         self._changes = changes
         self._programs = programs
         self._imported = imported
-        self._groups = groups
+        self._changeable = changeable  # names whose values may change with no binding of theirs
         self._helpers: dict[str, ast.stmt] = {}
         self._origins: dict[str, str] = {}  # what imports bound last
-        self._early: set[str] = set()  # read by what is evaluated later than Python does
+        # Names that are read later than Python reads them, by defaults of helpers: by the names of these; and heads.
+        self._early: dict[str, set[str]] = {}
+        self._heads: dict[str, set[int]] = {}  # of programs
 
     def take(self, statement: ast.stmt) -> None:
         """Note what one statement makes known, and what it makes unknown."""
@@ -182,25 +217,32 @@ class _Followed:
             self._assign(statement)
         elif not isinstance(statement, ast.AnnAssign):
             self._lose({*bound_names(statement), *self._changes.bound(statement)}, statement)
-        if self._groups:
-            self._lose(self._changes.changed(statement), statement)
+        if self._changeable:
+            self._lose(self._changes.changed(statement) & self._changeable, statement)
 
     def _define(self, statement: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         name = statement.name
         at_once = loaded_names(_at_once(statement))
         is_program = id(statement) in self._programs
-        if not isinstance(self._values.get(name), FnDecl):
-            self._early |= at_once  # of what is ours, only element functions are read where they stand
         self._bind({name}, statement, set() if is_program else at_once)
         self._helpers[name] = statement
+        if is_program:
+            for each in at_once:
+                self._heads.setdefault(each, set()).add(id(statement))
+        elif not isinstance(self._values.get(name), FnDecl):  # of what is ours, these are read where they stand
+            self._read_early(at_once, {name})
+
+    def _read_early(self, names: set[str], readers: set[str]) -> None:
+        for each in names:
+            self._early.setdefault(each, set()).update(readers)
 
     def _assign(self, statement: ast.Assign | ast.AugAssign | ast.AnnAssign) -> None:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         plain = {name for target in targets for name in _plain_names(target)}
         named = self._changes.named(statement)
-        if named.has_functions and statement.value is not None:
-            self._early |= loaded_names(_defaults_inside(statement.value))
         self._bind(plain, statement, named.all)
+        if named.has_functions and statement.value is not None:
+            self._read_early(loaded_names(_defaults_inside(statement.value)), plain)
         if isinstance(statement, ast.AugAssign) and not isinstance(statement.target, ast.Name):
             plain = set()
         others = {*bound_names(statement), *self._changes.bound(statement)} - plain
@@ -220,14 +262,16 @@ class _Followed:
     def _bind(self, names: set[str], statement: ast.stmt, reads: set[str]) -> None:
         reason = self._reason(reads)
         for name in names:
-            if name in self._early:
-                self.lost[name] = statement
-            elif reason is not None:
+            if reason is not None:
                 self.lost[name] = reason
             else:
                 self.lost.pop(name, None)
+            for head in self._heads.get(name, ()):
+                self.outdated.setdefault(head, {})[name] = statement
             self._helpers.pop(name, None)
             self._origins.pop(name, None)
+        for name in names & self._early.keys():
+            self._lose(self._early.pop(name) - names, statement)
 
     def _reason(self, reads: set[str]) -> ast.stmt | None:
         """Return what makes unknown what is made of some names; helpers read theirs when they are called."""

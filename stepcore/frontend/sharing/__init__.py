@@ -10,6 +10,7 @@ nothing. The method is Steensgaard's (Points-to Analysis in Almost Linear Time, 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -40,8 +41,9 @@ class Sharing:
     def __init__(
         self, statements: Sequence[ast.stmt], modules: Mapping[str, str], reflecting: Sequence[ast.stmt] = ()
     ) -> None:
-        """Take all statements of a file; ``modules`` are the names that it imports, each with what it is in full.
+        """Take all statements of a file that may run as it is read.
 
+        ``modules`` are the names that it imports, each with what it is in full.
         ``reflecting`` are the statements that may do whatever they like with names of the file.
         """
         self._numbers = {id(statement): number for number, statement in enumerate(statements)}
@@ -68,7 +70,8 @@ class Sharing:
 
     def changed_by(self, statement: ast.stmt) -> frozenset[str]:
         """Return the names of the module whose values a statement may change in place; statements share these sets."""
-        return self._found.get(self._numbers[id(statement)], _NONE)
+        number = self._numbers.get(id(statement))
+        return _NONE if number is None else self._found.get(number, _NONE)  # None: it does not run
 
     def _numbers_and_texts(self) -> set[Key]:
         """Return the names that stand for values which nothing can change."""
@@ -193,7 +196,7 @@ class Sharing:
                 case ast.Name(id=name):
                     if name in self._facts.modules:
                         found |= {CHANGER} if self._facts.is_changer(node, scope) else set()
-                    elif (key := scope.find(name)) not in self._fixed:
+                    elif (key := scope.find(name)) not in self._fixed and not self._is_of_python(key):
                         found.add(key)
                 case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):  # of lists, perhaps
                     pending += [left, right]
@@ -208,6 +211,10 @@ class Sharing:
                 case _:
                     found |= self._made(node, scope)
         return found
+
+    def _is_of_python(self, key: Key) -> bool:
+        """Return whether a name is one of Python, which keeps nothing of what it is given, and not bound here."""
+        return hasattr(builtins, key[1]) and key[1] not in self._facts.own and key not in self._facts.bound
 
     def _made(self, node: ast.expr, scope: NamesInScope) -> set[Key]:
         if self._facts.is_changer(node, scope):
