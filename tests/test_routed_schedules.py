@@ -10,6 +10,7 @@ import pytest
 from stepagents.schedules.deliver import checked_sizes, delivered
 from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
+from stepagents.schedules.routed.costs import MixtureCosts
 from stepagents.schedules.routed.mixture import mixture_of
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, plan_of
 from stepagents.schedules.routed.search import RoutedOptions, RoutedSearch, in_order, routed_schedules
@@ -20,6 +21,7 @@ from stepagents.torchfn.dims import completed, partly
 from stepagents.torchfn.target import Target, find_target
 from stepagents.torchfn.trace import trace
 from stepagents.traced.graph import TracedFunction
+from stepcore.cycles.bounds import COMPUTE
 from stepcore.cycles.timed import time_program
 from stepcore.timing.hardware import PRESETS
 from test_torchfn_synth import job
@@ -467,6 +469,20 @@ def test_the_closed_form_of_memory_is_what_the_exact_engine_counts(source: Path,
             program.checked, PAPER, routes=routes_of(program.checked.typed, drawn, plan.count, point.rows)
         )
         assert program.estimated_bytes == timed.on_chip
+
+
+def test_scores_are_computed_as_fast_as_makes_the_whole_faster(source: Path) -> None:
+    """No expert begins before all rows have their scores; where they are little work, little compute is taken away."""
+    _, plan = planned(source, "contracted", {"T": 64, "D": 64, "E": 8, "F": 4096})
+    costs = MixtureCosts(plan, MixturePoint(8), PAPER, [16] * 8)
+    units, share = costs.costs.units, costs.costs.speeds()
+    assert costs.speeds[0] >= 4 * share[0]
+    assert all(mine >= 0.9 * other for mine, other in zip(costs.speeds[1:], share[1:], strict=True))
+    assert sum(unit.units * speed for unit, speed in zip(units, costs.speeds, strict=True)) <= COMPUTE
+    # nothing is taken away where the scores wait for what they read, however fast they are computed
+    _, plan = planned(source, "contracted", {"T": 64, "D": 64, "E": 8, "F": 256})
+    costs = MixtureCosts(plan, MixturePoint(8), PAPER, [16] * 8)
+    assert costs.speeds == costs.costs.speeds()
 
 
 @pytest.mark.parametrize("name", ["by_columns", "masked_little"])

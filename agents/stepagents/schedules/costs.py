@@ -55,9 +55,13 @@ class ScheduleCosts:
     units: list[UnitCost] = field(default_factory=list)
     kept: int = 0
 
-    def speeds(self) -> list[int]:
-        """Return the FLOPs per cycle of each kind of unit, by its share of the work; together at most COMPUTE."""
+    def speeds(self, times: int = 1) -> list[int]:
+        """Return the FLOPs per cycle of each kind of unit, by its share of the work; together at most COMPUTE.
+
+        The work of the first kind counts so many ``times``: that is for units all others wait for.
+        """
         work = [each.units * each.calls * each.flops for each in self.units]
+        work[:1] = [times * each for each in work[:1]]
         least = [_LEAST * each.units if each.flops else 0 for each in self.units]
         rest, total = max(COMPUTE - sum(least), 0), max(sum(work), 1)
         return [

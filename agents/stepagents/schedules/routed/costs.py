@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stepagents.schedules.costs import ALONE, LoadCost, ScheduleCosts, UnitCost
+from stepagents.schedules.parts import shape_of
 from stepagents.schedules.routed.experts import Expert, ExpertBlock, down_tile, tile_of
 from stepagents.schedules.routed.memory import kept_bytes
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, rows_of_all, scored_at_once
@@ -14,6 +16,9 @@ from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
     from stepcore.timing.hardware import Hardware
+
+
+_SOONER: Final = (1, 4, 16, 64)  # times the share of the work
 
 
 class MixtureCosts:
@@ -40,10 +45,8 @@ class MixtureCosts:
         high = sum(count * each for count, each in zip(self._tiles, self._heights, strict=True)) / max(
             sum(self._tiles), 1
         )
-        block, scored = scored_at_once(plan), 0
-        if plan.scorer is not None:
-            scored = round(block * plan.scorer.columns.bind(plan.bound) * self._each(plan.scorer))
-        costs.units.append(UnitCost(1, -(-plan.rows.bind(plan.bound) // block), scored))
+        block = scored_at_once(plan)
+        costs.units.append(self._scores(block))
         costs.units += [
             UnitCost(self._regions, calls, round(high * flops), (4 * prod(tile),))
             for flops, tile in zip(self._flops(plan.first), self._matrices(plan.first), strict=True)
@@ -56,6 +59,17 @@ class MixtureCosts:
                 costs.loads.append(LoadCost(1, calls, self._bursts(tile)))
         costs.kept = kept_bytes(plan, self._point, self._rows, block)
         return costs
+
+    def _scores(self, block: int) -> UnitCost:
+        """Return what the scores of all rows take, ``block`` of them at once; nothing where they are given."""
+        plan, scorer = self._plan, self._plan.scorer
+        calls = -(-plan.rows.bind(plan.bound) // block)
+        if scorer is None or scorer.takes is None:
+            return UnitCost(1, calls, 0)
+        given = block * shape_of(scorer.takes.node)[-1].bind(plan.bound)
+        matrices = [[size.bind(plan.bound) for size in tile_of(each, scorer.columns)] for each in scorer.operands]
+        flops = round(block * scorer.columns.bind(plan.bound) * self._each(scorer))
+        return UnitCost(1, calls, flops, tuple(4 * each for each in (given, *map(prod, matrices))))
 
     @property
     def _high(self) -> int:
@@ -102,7 +116,18 @@ class MixtureCosts:
     @property
     def cycles(self) -> int:
         """About how many cycles the point takes: those of the region that has most to do, or of the memory."""
-        speeds = self.costs.speeds()
+        return self._cycles(self.speeds)
+
+    @cached_property
+    def speeds(self) -> list[int]:
+        """The FLOPs per cycle of each kind of unit.
+
+        No expert begins before all rows have their scores, so the units of those are faster than by their share of the
+        work, as far as that makes the whole faster.
+        """
+        return min((self.costs.speeds(times) for times in _SOONER), key=self._cycles)
+
+    def _cycles(self, speeds: Sequence[int]) -> int:
         first = self._plan.first
         port, bursts = self._port(first)
         units = list(zip(self._flops(first), speeds[1:], strict=False))
@@ -121,7 +146,8 @@ class MixtureCosts:
             done += len(each_row)
         peak = self._chip.memory.channels / self._chip.memory.interval
         scored = self.costs.units[0]
-        return round(scored.calls * scored.flops / speeds[0] + max(moved / peak, *work))
+        once = max(scored.flops / speeds[0], sum(scored.reads) / self._chip.onchip.bandwidth)
+        return round(scored.calls * once + max(moved / peak, *work))
 
     def _port(self, expert: Expert) -> tuple[float, int]:
         """Return in how many cycles the slowest port of an expert has a tile, and the bursts of a tile of each."""

@@ -52,7 +52,7 @@ class _Writing(RegionWriter):
         """Return the program, with what it costs where experts have so many rows each."""
         plan, point = self._plan, self._point
         costs = MixtureCosts(plan, point, self._chip, rows)
-        text = self._text(costs.costs.speeds())
+        text = self._text(costs.speeds)
         own = {item.name for item in self._traced.inputs} | {*plan.bound, self._memory}
         text = kept_apart(text, LOCALS, own, self._taken)
         result = shape_of(plan.mixture.node)
