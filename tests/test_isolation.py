@@ -15,12 +15,13 @@ import pytest
 from cli_inputs import PYTHON
 from escape_checks import ATTEMPTS, Attempt, isolations, marked_processes, run_attempt, surroundings
 from processes import PATIENCE, eventually
+from stepcore.cli import doctor
 from stepcore.isolation import LAYERS, TEXT, Isolation, Report, isolation_for, unprotected
 from stepcore.isolation.enter import kept_places
 from stepcore.isolation.kernel import CLONE_NEWUSER, CLONE_THREAD
 from stepcore.isolation.seccomp import numbers, program
 from stepcore.jobdata.kinds import untyped
-from stepcore.jobs import Limits, Pool
+from stepcore.jobs import Limits, Pool, probe
 from stepcore.jobs.probe import isolation_in_force
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are isolated on Linux only")
@@ -82,6 +83,37 @@ def test_without_namespaces_what_gets_out_is_told(tmp_path: Path) -> None:
         gaps = {name: layer.gap for name, layer in outcome.in_force.layers.items()}
         assert "modes, times" in gaps["files"] and f"{made.run}/.git" in gaps["files"]
         assert "listed in /proc" in gaps["processes"] and "not limited" in gaps["scratch"]
+
+
+@linux_only
+@pytest.mark.parametrize("profile", ["text", "user"])
+def test_each_layer_is_told_where_the_system_offers_none(profile: str, tmp_path: Path) -> None:
+    attempt = next(attempt for attempt in ATTEMPTS if attempt.path.stem == "m_net_tcp")
+    with surroundings(tmp_path) as made:
+        outcome = run_attempt(attempt, isolations(made)[profile], made, "--no-namespaces", "--no-filters")
+        assert outcome.escapes  # so what is said is true
+        assert outcome.in_force is not None
+        assert set(outcome.in_force.layers) == set(LAYERS)
+        layer = outcome.in_force.layers["network"]
+        assert not layer.by and "can use it" in layer.gap
+        assert "but not what they hold" not in outcome.in_force.layers["files"].gap
+
+
+@linux_only
+def test_doctor_says_the_gaps_of_both_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    def in_force(isolation: Isolation) -> Report:
+        found = unprotected(isolation)
+        if isolation.profile == "user":
+            found.lack("files", "and more")
+        found.lack("network", f"for {isolation.profile}")
+        return found
+
+    monkeypatch.setattr(probe, "isolation_in_force", in_force)
+    rows = {row.name: row for row in doctor._isolation()}
+    assert rows.keys() == LAYERS.keys() and not any(row.ok for row in rows.values())
+    assert rows["files"].found.count("this system offers nothing") == 1
+    assert "and more" in rows["files"].found
+    assert "for text" in rows["network"].found and "for user" in rows["network"].found
 
 
 # -- the filter of calls ---------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def _isolation() -> list[DoctorRow]:
         means = ", ".join(strict.by) or "nothing"
         if strict.by != loose.by:
             means += f"; for functions of users: {', '.join(loose.by) or 'nothing'}"
-        gap = strict.gap or loose.gap
+        gap = "; ".join(dict.fromkeys(part for layer in (strict, loose) for part in layer.gap.split("; ") if part))
         found = f"{purpose}: {means}" + (f" ({gap})" if gap else "")
         advice = "limits on time and memory remain; docs/security.md says what each system offers"
         items.append(DoctorRow(name, bool(strict.by), found, advice, needed=False))

@@ -151,8 +151,9 @@ def _fork(
 
 
 def _lack_of_mounts(isolation: Isolation, kept: Sequence[str], report: Report) -> None:
-    """Say what the other layers leave open where mounts are not read-only."""
-    if isolation.profile == "text" or ("files" in report.layers and report.layers["files"].by):
+    """Say what Landlock leaves open where mounts are not read-only."""
+    is_protected = "files" in report.layers and bool(report.layers["files"].by)
+    if isolation.profile == "text" or is_protected or not landlock.version():
         return
     report.lack("files", "modes, times and attributes of the user's files can be changed, but not what they hold")
     if kept:
@@ -195,6 +196,8 @@ def _restrict(isolation: Isolation, paths: Iterable[tuple[str, int]], made: froz
         report.lack("memory", "what lies in no file and is mapped by no process is not counted")
     if isolation.network:
         report.lack("network", "allowed by the user's settings")
+    elif "network" not in report.layers:
+        report.lack("network", "no namespaces, no Landlock, no filter of calls: whatever runs can use it")
 
 
 def _paths(
