@@ -12,7 +12,7 @@ from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
 from stepagents.schedules.routed.costs import MixtureCosts
 from stepagents.schedules.routed.mixture import mixture_of
-from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, plan_of
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, plan_of, scored_at_once
 from stepagents.schedules.routed.search import RoutedOptions, RoutedSearch, in_order, routed_schedules
 from stepagents.schedules.routed.trace import routes_of, routing_trace, rows_of_experts
 from stepagents.schedules.routed.writer import written
@@ -483,6 +483,19 @@ def test_scores_are_computed_as_fast_as_makes_the_whole_faster(source: Path) -> 
     _, plan = planned(source, "contracted", {"T": 64, "D": 64, "E": 8, "F": 256})
     costs = MixtureCosts(plan, MixturePoint(8), PAPER, [16] * 8)
     assert costs.speeds == costs.costs.speeds()
+
+
+@pytest.mark.parametrize(
+    ("experts", "rows", "at_once"), [(8, 64, 16), (32, 64, 32), (128, 96, 32), (128, 512, 128), (8, 20, 4)]
+)
+def test_as_many_rows_are_scored_at_a_time_as_a_router_has_columns(
+    source: Path, experts: int, rows: int, at_once: int
+) -> None:
+    _, plan = planned(source, "contracted", {"T": rows, "D": 16, "E": experts, "F": 16})
+    assert scored_at_once(plan) == at_once
+    costs = MixtureCosts(plan, MixturePoint(8), PAPER, [1] * experts).costs
+    assert costs.units[0].calls == rows // at_once
+    assert costs.units[0].reads == (4 * at_once * 16, 4 * experts * 16)
 
 
 @pytest.mark.parametrize("name", ["by_columns", "masked_little"])

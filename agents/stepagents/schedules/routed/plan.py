@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction
 
 
-SCORED: Final = (16, 8, 4, 2, 1)  # rows that are scored at a time
+SCORED: Final = (128, 64, 32, 16, 8, 4, 2, 1)  # rows that are scored at a time
+_FEW: Final = 16  # of them, which a router of few experts scores at a time, too
 
 
 class MixturePoint(Record):
@@ -113,10 +114,15 @@ def operands_of(expert: Expert) -> tuple[ExpertTensor, ...]:
 
 
 def scored_at_once(plan: MixturePlan) -> int:
-    """Return how many rows are scored at a time: so many that they divide the rows that follow one another."""
+    """Return how many rows are scored at a time: so many that they divide the rows that follow one another.
+
+    The router's weights are read again for each of these tiles, so they are as tall as a router has columns: then they
+    take no more bytes than its weights, and half of what is read is rows.
+    """
     rows = plan.mixture.rows
     last = rows[-1].size.bind(plan.bound) if rows else 1
-    return next(each for each in SCORED if last % each == 0)
+    most = _FEW if plan.scorer is None else max(plan.scorer.columns.bind(plan.bound), _FEW)
+    return next(each for each in SCORED if last % each == 0 and each <= most)
 
 
 def rows_of_all(plan: MixturePlan, point: MixturePoint) -> int:
