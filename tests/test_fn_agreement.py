@@ -98,6 +98,94 @@ REFUSED = [
     (WHOLE, "torch.where(x > 1, x, 0)"),
     (WHOLE, "torch.nn.functional.one_hot(x, 10).float().sum()"),
 ]
+F = "torch.nn.functional."
+# Calls that no signature of torch takes: the number of arguments, keywords, kinds; and sizes that do not fit.
+MISUSED = [
+    (SCALAR, f"{F}gelu(x, 'tanh')"),
+    (SCALAR, f"{F}gelu(x, approximate='foo')"),
+    (SCALAR, f"{F}gelu()"),
+    (SCALAR, f"{F}relu(x, False, 3)"),
+    (SCALAR, f"{F}leaky_relu(x, 'a')"),
+    (SCALAR, f"{F}softplus(x, 1, 2, 3)"),
+    (SCALAR, f"{F}threshold(x, 1)"),
+    (SCALAR, "torch.exp(x, x)"),
+    (SCALAR, "x.exp(1)"),
+    (SCALAR, "torch.tanh(x, dim=0)"),
+    (SCALAR, "torch.add(x)"),
+    (SCALAR, "torch.add(x, 1, beta=2)"),
+    (SCALAR, "torch.sqrt(inputs=x)"),
+    (SCALAR, "torch.clamp(x, minimum=0)"),
+    (SCALAR, "torch.where(x > 0, x)"),
+    (SCALAR, "torch.round(x, 2)"),
+    (SCALAR, "x.rsqrt(eps=1e-6)"),
+    (SCALAR, "torch.div(x, 2, 'floor')"),
+    (SCALAR, "torch.ones_like(x, 1)"),
+    (SCALAR, "torch.nn.Softplus(1, 2, 3)(x)"),
+    (BUFFER, "x.sum('a')"),
+    (BUFFER, "x.sum(0.5)"),
+    (BUFFER, "x.mean(0, 1, 2)"),
+    (BUFFER, "torch.softmax(x)[0]"),
+    (BUFFER, f"{F}softmax(x, dim='a')[0]"),
+    (BUFFER, "torch.topk(x)[0][0]"),
+    (BUFFER, "x.sort(reverse=True)[0][0]"),
+    (BUFFER, "torch.cat([x, 1])[0]"),
+    (BUFFER, "x.argmax(0, 1, 2).float()"),
+    (BUFFER, f"{F}layer_norm(x, (5,))[0]"),
+    (BUFFER, f"{F}layer_norm(x, 4)[0]"),
+    (BUFFER, f"{F}layer_norm(x, (2, 2))[0]"),
+    (BUFFER, f"{F}layer_norm(x, (4,), x[:3])[0]"),
+    (BUFFER, f"{F}layer_norm(x, (4,), x, x[:3])[0]"),
+    (BUFFER, f"{F}rms_norm(x, (5,))[0]"),
+    (BUFFER, "x.split(2)[2][0]"),
+    (BUFFER, "x.split(0)[0][0]"),
+    (BUFFER, "x.split([1, 2])[0][0]"),
+    (BUFFER, "x.chunk(2)[2][0]"),
+    (BUFFER, "x.chunk(0)[0][0]"),
+    (BUFFER, "x.unbind()[4]"),
+    (BUFFER, "a, b = x.split(1)\nreturn [a[0]]"),
+    (BUFFER, "a, b, c = x.chunk(2)\nreturn [a[0]]"),
+    (BUFFER, "x.size()[2] * x[0]"),
+    (BUFFER, "x.view(-1, 3)[0, 0]"),
+    (BUFFER, "x.permute(1, 0)[0]"),
+    (BUFFER, "x.flip(1)[0]"),
+    (BUFFER, "x.roll(1, 1)[0]"),
+    (BUFFER, "x.expand(2, 3)[0, 0]"),
+    (BUFFER, "x.narrow(0, 2, 3)[0]"),
+    (BUFFER, "x.select(0, 4)"),
+    (BUFFER, "x.unfold(0, 5, 1)[0, 0]"),
+    (BUFFER, "torch.triu(x)[0]"),
+    (BUFFER, "x.masked_fill(x, 0)[0]"),
+    (BUFFER, "x.masked_fill(x > 0, x)[0]"),
+    (BUFFER, f"{F}linear(x, x[:3])"),
+]
+CALLED = [
+    (SCALAR, f"{F}gelu(x, approximate='tanh')"),
+    (SCALAR, f"{F}gelu(input=x)"),
+    (SCALAR, "torch.add(x, 1, alpha=2)"),
+    (SCALAR, "torch.add(x, 1, 2)"),
+    (SCALAR, "torch.pow(2, x) + torch.pow(x, 2.0)"),
+    (SCALAR, "torch.round(x, decimals=2)"),
+    (SCALAR, "torch.clamp(x, max=torch.tensor(1.0))"),
+    (SCALAR, "x.to(dtype=torch.float64).to(torch.float32)"),
+    (SCALAR, "x.view(1).expand(2, 1).reshape(2)[0] + x.reshape((1,))[0]"),
+    (SCALAR, "x * torch.zeros(2, 3).sum() + torch.ones((2,)).sum() + torch.zeros(size=(1,))[0]"),
+    (SCALAR, "x + torch.zeros(10 ** 2, 3 ** 0)[0, 0]"),
+    (SCALAR, "torch.nn.GELU('tanh')(x) + torch.nn.ReLU()(x)"),
+    (BUFFER, "x.sum(axis=0, keepdims=True)[0]"),
+    (BUFFER, "x.sum(dim=(0,)) + torch.sum(x, 0) + x.sum([0], True)[0]"),
+    (BUFFER, "x.flip(0)[0] + x.flip([0])[0] + torch.flip(x, dims=(0,))[0] + x.roll(1)[0] + x.roll(1, 0)[0]"),
+    (BUFFER, f"{F}layer_norm(x, x.shape)[0] + {F}layer_norm(x, [4], x, x, 1e-6)[0] + {F}rms_norm(x, (4,))[0]"),
+    (BUFFER, "a, b = x.split(2)\nreturn [a[1] + b[1]]"),
+    (BUFFER, "a, b = x.split([1, 3])\nreturn [a[0] + b[2]]"),
+    (BUFFER, "a, b = x.chunk(3)\nreturn [a[1] + b[1]]"),
+    (BUFFER, "torch.stack(x.unbind())[0] + x.unbind(0)[-4]"),
+    (BUFFER, "x.repeat(2, 1)[0, 0] + x.repeat((2,))[0] + x.tile(2)[0] + x.expand(3, -1)[0, 0]"),
+    (BUFFER, "x.narrow(0, 1, 3)[0] + x.narrow(0, -1, 1)[0] + x.select(0, -4) + x.unfold(0, 2, 1)[2, 1]"),
+    (BUFFER, "x.view(2, -1).permute(1, 0)[0, 0] + x.view(2, 2).permute((1, 0)).tril()[0, 0]"),
+    (BUFFER, f"{F}linear(x, x) + {F}softmax(x, 0)[0] + {F}softmax(x, dim=-1, dtype=torch.float32)[0]"),
+    (BUFFER, "x.masked_fill(x > 0, 0)[0] + x.masked_fill(mask=x > 0, value=x[0])[0]"),
+    (BUFFER, f"{F}mse_loss(x, x, reduction='none')[0] + {F}pad(x, (1, 1), value=2.0)[0]"),
+]
 RIGHT = [
     (SCALAR, "x * range(5).index(3)"),
     (SCALAR, "x * range(5).count(3)"),
@@ -125,11 +213,11 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("dtype", "body"), REFUSED)
+@pytest.mark.parametrize(("dtype", "body"), [*REFUSED, *MISUSED])
 def test_what_no_run_takes_is_found_by_check(tmp_path: Path, dtype: str, body: str) -> None:
     assert verdicts(tmp_path, dtype, body) == (False, False)
 
 
-@pytest.mark.parametrize(("dtype", "body"), RIGHT)
+@pytest.mark.parametrize(("dtype", "body"), [*RIGHT, *CALLED])
 def test_what_a_run_takes_is_passed(tmp_path: Path, dtype: str, body: str) -> None:
     assert verdicts(tmp_path, dtype, body) == (True, True)

@@ -250,7 +250,7 @@ FINE: list[tuple[str, Element, Element, Any]] = [
     ("return [input[0][..., :-1].sum() + input[0][-1]]\n", VEC, F32, None),
     ("return [input[0][:99]]\n", VEC, VEC, None),
     ("return [input[0].sum(())]\n", VEC, F32, None),
-    ("return [torch.tril(dim=input[0])]\n", VEC, F32, None),
+    ("return [torch.cumsum(input=input[0], dim=0)]\n", VEC, VEC, None),
     ("return [input[0]]\nreturn\n", VEC, VEC, None),
     ("x = ctx[D]\nreturn [input[0] * x]\n", VEC, VEC, None),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Writes the table, or compares it (``--check``)."""
+"""Writes the tables, or compares them (``--check``)."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from scripts.torch_schemas.signatures import signatures
 from scripts.torch_schemas.text import derive
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TABLE: Final = ROOT / "stepcore" / "fn" / "torch_table.py"
+SIGNATURES: Final = TABLE.with_name("torch_signatures.py")
 
 
 def main() -> int:
-    """Write the table, or compare it (``--check``)."""
+    """Write the tables, or compare them (``--check``)."""
     parser = argparse.ArgumentParser(description="derive what element functions may call from torch's schemas")
-    parser.add_argument("--check", action="store_true", help="only say whether the table is up to date")
+    parser.add_argument("--check", action="store_true", help="only say whether the tables are up to date")
     wanted = parser.parse_args()
-    text = derive()
-    if wanted.check:
-        same = TABLE.read_text(encoding="utf-8") == text
-        print(
-            "the table is what this torch gives"
-            if same
-            else f"{TABLE.name} differs: run python -m scripts.torch_schemas"
-        )
-        return 0 if same else 1
-    TABLE.write_text(text, encoding="utf-8")
-    return 0
+    differs = False
+    for table, made in ((TABLE, derive), (SIGNATURES, signatures)):
+        text = made()
+        if not wanted.check:
+            table.write_text(text, encoding="utf-8")
+        elif not table.exists() or table.read_text(encoding="utf-8") != text:
+            print(f"{table.name} differs: run python -m scripts.torch_schemas")
+            differs = True
+    if wanted.check and not differs:
+        print("the tables are what this torch gives")
+    return int(differs)
 
 
 if __name__ == "__main__":

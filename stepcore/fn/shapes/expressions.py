@@ -16,6 +16,7 @@ from stepcore.fn.shapes.index import index_shape
 from stepcore.fn.shapes.names import constant_value, member, prelude_values
 from stepcore.fn.shapes.operands import choice, condition, extreme, nothing, operands
 from stepcore.fn.shapes.operations import Shapes
+from stepcore.fn.shapes.signatures import METHODS, fitting
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Callee,
@@ -209,6 +210,8 @@ class Expressions:
             number = place.constant if isinstance(place, Dim) else None
             if isinstance(value, ShapeList) and number is not None and not -len(value) <= number < len(value):
                 raise ShapeMismatch(f"there is no dimension {number} in {shape_text(tuple(value))}")
+            if type(value) is list and number is not None and not -len(value) <= number < len(value):
+                raise ShapeMismatch(f"there is no item {number} in a list of {len(value)}")
             return value[number] if number is not None and -len(value) <= number < len(value) else None
         if isinstance(value, Pair):
             place = self.eval(index, scope)
@@ -246,7 +249,7 @@ class Expressions:
             return value.dtype
         if name == "ndim":
             return None if value.shape is None else Dim.of(len(value.shape))
-        return Callee(name, value, bound=True) if name in allow.TENSOR_METHODS else None
+        return Callee(name, value, bound=True, space=METHODS) if name in allow.TENSOR_METHODS else None
 
     def _call(self, node: ast.Call, scope: dict[str, Any]) -> Any:
         function = self._callee(node.func, scope)
@@ -263,6 +266,8 @@ class Expressions:
             return value
         if function.bound:
             args.insert(0, function.receiver)
+        if function.space and all(keyword.arg is not None for keyword in node.keywords):
+            fitting(function.space, function.name, args, kwargs)
         return self.shapes.apply(function.name, args, kwargs)
 
     def _callee(self, node: ast.expr, scope: dict[str, Any]) -> Any:
@@ -334,7 +339,9 @@ def _integers(name: str | None, left: Dim, right: Dim) -> Any:
             return left // right
         case "div":
             return Number()
-    return Number("int") if name != "pow" else Number()
+    if name == "pow":  # a fraction where the exponent is negative
+        return Number("int" if (right.constant or 0) > 0 else "number")
+    return Number("int")
 
 
 def same(left: Any, right: Any) -> bool:

@@ -284,7 +284,7 @@ class _Inference(Expressions):
     def _unpacked(self, node: ast.expr, value: Any, count: int) -> None:
         """Report a shape or a tensor that has certainly more or fewer items than names."""
         found = None
-        if isinstance(value, ShapeList):
+        if isinstance(value, ShapeList) or type(value) is list:
             found = Dim.of(len(value))
         elif isinstance(value, AbstractTensor) and value.shape:
             found = value.shape[0]

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from stepcore.fn import allow
 from stepcore.fn.shapes.operands import FLOATS, along, einsum, named, pointwise
+from stepcore.fn.shapes.parts import fits
 from stepcore.fn.shapes.rules import RULES
 from stepcore.fn.shapes.values import (
     AbstractTensor,
@@ -92,6 +93,7 @@ class Shapes:
                     raise ListForTensor(value)
         named(name, args, kwargs)
         along(name, args, kwargs)
+        fits(self.compare, name, args, kwargs)
         if name == "einsum":
             einsum(self.compare, args)
         if name in ("max", "min") and len(args) > 1 and isinstance(args[1], AbstractTensor):
@@ -137,7 +139,7 @@ class Shapes:
         self.count(numel(value.shape))
         rest = list(args[2:] if name == "norm" and len(args) > 1 else args[1:])
         dim = kwargs.get("dim", kwargs.get("axis", rest[0] if rest else ()))
-        keep = kwargs.get("keepdim", rest[1] if len(rest) > 1 else False)
+        keep = kwargs.get("keepdim", kwargs.get("keepdims", rest[1] if len(rest) > 1 else False))
         dtype = {"argmax": "int64", "argmin": "int64", "all": "bool", "any": "bool"}.get(name, value.dtype)
         if name in ("sum", "prod") and value.dtype in ("bool", "int32"):
             dtype = "int64"

@@ -7,11 +7,13 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from stepcore.fn import allow
 from stepcore.fn.placement import CPU
+from stepcore.fn.shapes.parts import argument, chunks, divides, split, unbind
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
     Number,
     Pair,
+    ShapeList,
     ShapeMismatch,
     Size,
     Sizes,
@@ -55,11 +57,6 @@ def _dtypeargument(kwargs: Kwargs, default: str | None) -> str | None:
         return default
     dtype = kwargs["dtype"]
     return dtype if isinstance(dtype, str) else None
-
-
-def argument(args: Sequence[Any], kwargs: Kwargs, index: int, name: str, default: Any = None) -> Any:
-    """Return an argument that may be given by its place or by its name."""
-    return args[index] if len(args) > index else kwargs.get(name, default)
 
 
 def _shape_of(value: Any) -> Sizes | None:
@@ -156,6 +153,9 @@ def _reshape(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     holes = [i for i, size in enumerate(wanted) if size is not None and size.constant == -1]
     rest = numel(tuple(size for i, size in enumerate(wanted) if i not in holes))
     if holes:
+        others = tuple(size for i, size in enumerate(wanted) if i not in holes)
+        if value.shape is not None and len(holes) == 1:
+            divides(s.compare, value.shape, others, wanted)
         sizes = list(wanted)
         sizes[holes[0]] = None if total is None or rest is None else total // rest
         return AbstractTensor(tuple(sizes), value.dtype)
@@ -242,20 +242,6 @@ def _common_dtype(tensors: Sequence[AbstractTensor]) -> str | None:
     return dtypes.pop() if len(dtypes) == 1 else None
 
 
-def _chunk(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    value, count = args[0], integer(argument(args, kwargs, 1, "chunks"))
-    dim = integer(argument(args, kwargs, 2, "dim", Dim.of(0)))
-    if value.shape is None or count is None or dim is None:
-        return None
-    place = place_of(dim, len(value.shape))
-    size = value.shape[place]
-    constant = None if size is None else _s.compare.bound(size)
-    if size is None or constant is None or constant % count:
-        return None  # the last chunk is shorter, or there are fewer
-    part = AbstractTensor((*value.shape[:place], size // count, *value.shape[place + 1 :]), value.dtype)
-    return [part] * count
-
-
 def _topk(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value, count = args[0], argument(args, kwargs, 1, "k")
     dim = integer(argument(args, kwargs, 2, "dim", Dim.of(-1)))
@@ -302,6 +288,8 @@ def _dot(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
 
 def _linear(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     weight = args[1]
+    if weight.shape is not None and len(weight.shape) == 1:
+        return s.matmul(args[0], weight)
     if weight.shape is None or len(weight.shape) != 2:
         return AbstractTensor(None)
     return s.matmul(args[0], AbstractTensor((weight.shape[1], weight.shape[0]), weight.dtype))
@@ -338,7 +326,7 @@ def _size(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     if shape is None:
         return None
     number = integer(dim)
-    return list(shape) if dim is None else None if number is None else shape[place_of(number, len(shape))]
+    return ShapeList(shape) if dim is None else None if number is None else shape[place_of(number, len(shape))]
 
 
 def _item(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
@@ -372,7 +360,8 @@ RULES: Final[dict[str, Rule]] = {
     "unsqueeze": _unsqueeze, "squeeze": _squeeze, "reshape": _reshape, "view": _reshape, "flatten": _flatten,
     "expand": _expand, "broadcast_to": _expand, "repeat": _repeat, "stack": _stack, "cat": _cat, "concat": _cat,
     "concatenate": _cat,
-    "chunk": _chunk, "topk": _topk, "sort": _sort, "one_hot": _one_hot, "outer": _outer,
+    "chunk": lambda s, a, k: chunks(s.compare, a, k), "split": lambda s, a, k: split(s.compare, a, k),
+    "unbind": lambda _s, a, k: unbind(a, k), "topk": _topk, "sort": _sort, "one_hot": _one_hot, "outer": _outer,
     "dot": _dot, "linear": _linear, "gather": _gather, "select": _select, "to": _cast, "type_as": _cast,
     "size": _size, "matmul": lambda s, a, _k: s.matmul(a[0], a[1]), "mm": lambda s, a, _k: s.matmul(a[0], a[1]),
     "mv": lambda s, a, _k: s.matmul(a[0], a[1]), "bmm": lambda s, a, _k: s.matmul(a[0], a[1]),

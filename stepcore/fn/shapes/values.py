@@ -32,11 +32,15 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A function of the allow-list, or a method with the tensor it belongs to."""
+    """A function of the allow-list, or a method with the tensor it belongs to.
+
+    ``space`` is a key of ``torch_signatures.SIGNATURES``, empty where what is called is not named as torch names it.
+    """
 
     name: str
     receiver: Any = None
     bound: bool = False
+    space: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from stepcore.fn.shapes.rules import Inferring, Kwargs, Rule, argument
+from stepcore.fn.shapes.parts import argument
+from stepcore.fn.shapes.rules import Inferring, Kwargs, Rule
 from stepcore.fn.shapes.values import AbstractTensor, Sizes, numel
 from stepcore.sizes.dim import Dim, product
 
