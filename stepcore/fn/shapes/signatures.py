@@ -24,6 +24,7 @@ _DTYPES: Final = frozenset(CASTS.values())  # which are texts among the values t
 _ALIASES: Final = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
 }  # fmt: skip
+_MOST_ITEMS: Final = 16  # of a list that are looked at: lists are long, and of few kinds
 _OF_NUMBERS: Final = frozenset({"i0", "i1", "f0", "f1"})
 # By the kind of what is given, the kinds of parameters that certainly do not take it.
 _NOT_TEXT: Final = frozenset("TLSifbdn") | _OF_NUMBERS
@@ -121,7 +122,7 @@ def _fits(kind: str, value: Any) -> bool:
     if kind in _NOT_LIST:
         return False
     inner = "T" if kind == "L" else kind[0] if kind in _OF_NUMBERS else "?"
-    return all(_fits(inner, each) for each in value)
+    return all(_fits(inner, each) for each in value[:_MOST_ITEMS])
 
 
 def _shown(name: str, signature: Signature, is_method: bool) -> str:
