@@ -9,20 +9,22 @@ import pytest
 
 import wires
 from stepcore.check import check_text, fix_text
-from stepcore.check.depths import Demand, net_of, waits
+from stepcore.check.depths import Demand, Net, net_of, waits
 from stepcore.check.fifos import depth_edit
+from stepcore.check.programs import ImplChecker
 from stepcore.check.rewriting import NoFix
 from stepcore.check.trials import same_meaning
 from stepcore.cli import main
 from stepcore.cycles.findings import findings as timing_findings
 from stepcore.cycles.timed import time_program
 from stepcore.findings.diagnostics import Diagnostic, Severity, apply_edits
+from stepcore.frontend.yaml.tasks import read_task
 from stepcore.graph.ir import Graph
 from stepcore.graph.typed import TypedGraph
 from stepcore.ops import OPERATORS, Bufferize, Flatten, Partition, Promote, Repeat, RepeatRef, Reshape, Streamify
 from stepcore.ops.base import Operator
 from stepcore.sizes.dim import Dim
-from stepcore.text.span import Span
+from stepcore.text.span import Embedded, Span
 from stepcore.timing.hardware import PRESETS
 from stepcore.types import Multihot, StreamType
 from wires import Builder, Drawn
@@ -331,3 +333,33 @@ def test_a_size_that_has_no_name_is_held_in_a_buffer_and_one_that_has_by_a_depth
     (waiting,) = check_text(named, "a.py").diagnostics
     assert waiting.fix is not None and [edit.text for edit in waiting.fix.edits] == ["depth=K"]
     assert check_text(apply_edits(named, list(waiting.fix.edits)), "a.py").diagnostics == []
+
+
+def test_a_program_whose_streams_were_looked_at_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names, comments and functions change nothing about FIFOs; a depth does, and so does a size."""
+    path = next(path for path in TASKS if path.name.startswith("norm_rms_scalars"))
+    text = path.read_text(encoding="utf-8")
+    checker = ImplChecker(read_task(text, str(path)))
+    assert checker.task.impl is not None
+    program = checker.task.impl.source.text
+    rings: list[Demand] = []
+    ring = Net.ring
+
+    def counted(net: Net, start: Demand) -> list[Demand]:
+        rings.append(start)
+        return ring(net, start)
+
+    monkeypatch.setattr(Net, "ring", counted)
+
+    def waiting(program: str) -> list[Diagnostic]:
+        rings.clear()
+        return [item for item in checker.check(Embedded.whole(program)).diagnostics if item.code == "STEP501"]
+
+    (first,) = waiting(program)
+    (again,) = waiting(f"{program}\n# other words")
+    assert again == first
+    assert not rings
+    assert waiting(program.replace("Copy()", "Copy(depth=D)")) == []
+    assert rings
+    assert waiting(program.replace("E5, E6 = step.Copy()", "E5, E6 = step.Copy(depth=2)")) == [first]
+    assert rings

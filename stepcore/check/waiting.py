@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from stepcore.check.copies import ExpressionPlace, FreshNames, NoFix, first_statement, literal, text_at
 from stepcore.check.depths import DepthWaiting, waits
 from stepcore.check.fifos import call_edit
 from stepcore.check.rewriting import base_name, enclosed, is_pure, only_applies, operator_text, text_before
 from stepcore.findings.diagnostics import Diagnostic, Edit, Fix, Related, Severity
+from stepcore.fn.decl import FnDecl
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.syntax import node_span
 from stepcore.frontend.values import Use
 from stepcore.graph.ir import Graph, Node, ProgramSpec
-from stepcore.graph.typed import TypedGraph
+from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.ops.base import DEPTH
 from stepcore.sizes.dim import Dim
 from stepcore.text.span import Span
@@ -24,6 +25,10 @@ from stepcore.text.wording import counted
 from stepcore.types import Buffer
 
 TryFix: TypeAlias = Callable[[Fix], bool]
+
+_MOST_NODES: Final = 64  # of a program of which is remembered what waits in it
+_MOST_PROGRAMS: Final = 256  # that are remembered, with neither their texts nor their functions
+_known: dict[Hashable, tuple[DepthWaiting, ...]] = {}
 
 
 def waiting_diagnostics(
@@ -35,7 +40,7 @@ def waiting_diagnostics(
     a fix that does more than to add some is tried out.
     """
     known: set[Span] = set()
-    found = waits(graph, el.bindings, dict(spec.fixed))
+    found = _waits(graph, el.bindings, dict(spec.fixed))
     names = FreshNames("\n".join({use.context.code.text: None for use in el.uses}) if found and try_fix else "")
     for waiting in found:
         span = el.graph.streams[waiting.stream].span
@@ -43,6 +48,28 @@ def waiting_diagnostics(
             known.add(span)
             fix = _fix(el, waiting, names, takes_lines, try_fix) if try_fix is not None else None
             yield _finding(el.graph, waiting, fix)
+
+
+def _waits(graph: TypedGraph, bindings: Mapping[str, int], fixed: Mapping[str, int]) -> tuple[DepthWaiting, ...]:
+    """Return what :func:`waits` does, remembered: most that is checked has the streams of what was checked before."""
+    if len(graph.nodes) > _MOST_NODES:
+        return tuple(waits(graph, bindings, fixed))
+    operators = [(type(node.op), _sizes(node), node.inputs, node.outputs) for node in graph.nodes]
+    types = [stream.type for stream in graph.streams]
+    key = (tuple(operators), tuple(types), tuple(bindings.items()), tuple(fixed))
+    found = _known.get(key)
+    if found is None:
+        found = tuple(waits(graph, bindings, fixed))
+        if len(_known) >= _MOST_PROGRAMS:
+            _known.clear()
+        _known[key] = found
+    return found
+
+
+def _sizes(node: TypedNode) -> tuple[tuple[str, Hashable], ...]:
+    """Return the parameters of an operator, of functions what they give: what else these compute FIFOs do not feel."""
+    named = vars(node.op).items()
+    return tuple([(name, value.output if isinstance(value, FnDecl) else value) for name, value in named])
 
 
 def _finding(graph: Graph, waiting: DepthWaiting, fix: Fix | None) -> Diagnostic:
