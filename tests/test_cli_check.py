@@ -280,6 +280,31 @@ def test_a_file_with_many_findings_is_cut_short(folder: Path, capsys: pytest.Cap
         assert (left in out) == (shown < found)
 
 
+def test_a_folder_is_searched_without_reading_large_files_whole(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    real = Path.open
+
+    class Counting(io.FileIO):
+        def read(self, size: int | None = -1) -> bytes:
+            asked.append(-1 if size is None else size)
+            return super().read(-1 if size is None else size)
+
+    def counting(self: Path, *how: Any, **named: Any) -> Any:
+        return Counting(self) if how == ("rb",) else real(self, *how, **named)
+
+    write("ours.py", "import stepcore as step\n" + "# a line of it\n" * 400_000)
+    write("other.py", "x = 1\n" + "# é of it\n" * 600_000)
+    write("binary.py", "# stepcore\n" + "\0" * 6_000_000)
+    monkeypatch.setattr(Path, "open", counting)
+    assert main(["check", "."]) == 2
+    out = capsys.readouterr().out
+    assert "ours.py:1:1: error[STEP908]" in out and "other.py" not in out
+    assert "skipped: binary.py (the file is no text: it holds a NUL character)" in out
+    assert len(asked) >= 3 and all(0 <= size <= 5_000_001 for size in asked)
+
+
 def test_what_a_folder_leaves_out_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write("good.step.yaml", TASK + GOOD)
     for number in range(7):

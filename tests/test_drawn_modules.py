@@ -161,3 +161,38 @@ def test_drawn_modules_leave_torch_as_it_was() -> None:
     before = torch.relu, torch.get_default_dtype()
     compared(3, "function")
     assert before == (torch.relu, torch.get_default_dtype())
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("if l:\n    c, n = 7, 8\n    fi = 9", "c, n and fi are"),
+        ("for c, n in [(1, 2)]:\n    pass", "c and n are"),
+        ("for c in range(3):\n    pass", "c is"),
+        ("exec('c = 7')", "c, n and fi are"),
+    ],
+)
+def test_what_one_statement_loses_is_one_finding(statement: str, names: str) -> None:
+    found = errors_of(file_of(f"{BASE}{statement}\n", "program"))
+    assert [text for text in found if "is not followed" in text] == found[:1]
+    assert found[0].startswith(f"what {names} after `{statement.splitlines()[0]}`")
+
+
+def test_two_statements_that_lose_names_are_two_findings() -> None:
+    found = errors_of(file_of(f"{BASE}for c in range(3): pass\nfor n, fi in [(1, 2)]: pass\n", "program"))
+    assert [text.partition(" after")[0] for text in found if "is not followed" in text] == [
+        "what c is",
+        "what n and fi are",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "way_out"),
+    [
+        (f"from {'a_package_with_a_long_name.' * 4}helpers import *", "import by name"),
+        ("for c in ['import *']: 'import *'", "bind c once"),
+    ],
+)
+def test_the_way_out_of_a_star_import_does_not_depend_on_what_is_shown(statement: str, way_out: str) -> None:
+    found = [text for text in errors_of(file_of(f"{BASE}{statement}\n", "program")) if "is not followed" in text]
+    assert len(found) == 1 and way_out in found[0]

@@ -12,12 +12,13 @@ from stepcore.findings.diagnostics import Diagnostic
 from stepcore.records import Record
 from stepcore.reports.text import FileReport
 from stepcore.settings.config import matches
-from stepcore.text.files import Unusable, read_file
+from stepcore.text.files import MAX_BYTES, NoRegularFile, Unusable, decode, read_beginning
 from stepcore.text.span import SourceFile, Span
 from stepcore.text.wording import one_line
 
 _SUFFIXES: Final = (".step.yaml", ".step.yml")
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist"})
+_LAST_LETTER: Final = re.compile(rb"[\xc0-\xff]?[\x80-\xbf]{0,3}\Z")  # in UTF-8, whole or not; not of ASCII
 _IMPORT: Final = re.compile(r"^[ \t]*(?:import|from)[ \t]+stepcore\b", re.MULTILINE)
 
 
@@ -90,18 +91,22 @@ class _Search:
     def _is_ours(self, path: Path) -> bool:
         """Return whether a Python file imports stepcore; one that only seems to, and is no text, is told."""
         try:
-            return bool(_IMPORT.search(read_file(path, large=True).text))
+            beginning = read_beginning(path)
+        except (OSError, NoRegularFile):
+            return False  # of a folder only what is ours is read; other files are none of our business
+        try:
+            return bool(_IMPORT.search(_decoded(path, beginning)))
         except Unusable as error:
-            if _seems_ours(path):
+            if b"stepcore" in beginning:
                 self._skipped(Skipped(path, error.message))
             return False
 
 
-def _seems_ours(path: Path) -> bool:
-    try:
-        return path.is_file() and b"stepcore" in path.read_bytes()
-    except OSError:
-        return False  # of a folder only what is ours is read; other files are none of our business
+def _decoded(path: Path, beginning: bytes) -> str:
+    """Return the text with which a file begins; a letter that is cut in two at its end is left out."""
+    if len(beginning) == MAX_BYTES:
+        beginning = _LAST_LETTER.sub(b"", beginning)
+    return decode(path, beginning, large=True).text
 
 
 def _is_skipped(name: str) -> bool:

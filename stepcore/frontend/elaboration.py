@@ -31,6 +31,7 @@ from stepcore.frontend.values import (
     EvaluationContext,
     Helper,
     LoopValue,
+    LosingStatement,
     Method,
     ModuleRef,
     Path,
@@ -102,6 +103,7 @@ class Elaboration(ABC):
         "steps",
         "suppress_unused",
         "undecided",
+        "unfollowed",
         "uses",
         "whole",
     )  # fmt: skip
@@ -137,6 +139,8 @@ class Elaboration(ABC):
         self.met: dict[int, tuple[ast.stmt, Embedded]] = {}  # statements that were elaborated, with their texts
         self.hidden = 0  # expressions that were met of which some part may not have been evaluated
         self.whole: set[int] = set()  # the identities of statements of which every part was evaluated
+        # What was said of statements after which names are not followed, and of which names.
+        self.unfollowed: dict[LosingStatement, tuple[Diagnostic, list[str]]] = {}
         self.undecided: tuple[Span, str] | None = None  # the first expression without a value: where, and as written
         self.loops: list[LoopValue] = []
         self.defaults: dict[Helper, dict[str, Value]] = {}  # of helpers' parameters, evaluated where these are defined

@@ -188,6 +188,14 @@ class ContextSizes(dict[Any, Any]):
     """The sizes ``ctx`` of a program, which it reads only."""
 
 
+@dataclass(frozen=True, slots=True)
+class LosingStatement:
+    """A statement of a module after which a value is not known; ``imports_all``: a star import."""
+
+    shown: str
+    imports_all: bool
+
+
 @dataclass(slots=True)
 class Scope:
     """Names of one function, comprehension or module, with the scope around it; a module knows its imports.
@@ -201,7 +209,7 @@ class Scope:
     imports: Imports | None = None
     is_comprehension: bool = False
     own: frozenset[str] = frozenset()
-    unfollowed: dict[str, str] | None = None
+    unfollowed: dict[str, LosingStatement] | None = None
 
     def missing_import(self, name: str) -> Fix | None:
         """Return the edit that imports a name that is not known; None where there is none."""

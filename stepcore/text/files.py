@@ -91,15 +91,27 @@ def read_at_most(path: Path, most: int | None) -> bytes | None:
         NoRegularFile: it is neither a file nor a folder.
         OSError: it cannot be read; a folder is one of these.
     """
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-        raise NoRegularFile(path)
-    if most is not None and status.st_size > most:
+    size = _size_of(path)
+    if most is not None and size > most:
         return None
     # A file may grow while it is read, and those that the system makes up do not tell how long they are.
     with path.open("rb") as file:
         data = file.read() if most is None else file.read(most + 1)
     return None if most is not None and len(data) > most else data
+
+
+def read_beginning(path: Path) -> bytes:
+    """Return what a file begins with, at most :data:`MAX_BYTES`; raises as :func:`read_at_most` does."""
+    _size_of(path)
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES)
+
+
+def _size_of(path: Path) -> int:
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise NoRegularFile(path)
+    return status.st_size
 
 
 def decode(path: Path, data: bytes, *, large: bool = False) -> TextFile:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import builtins
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stepcore.frontend import advice
 from stepcore.frontend.bounds import bounded
-from stepcore.frontend.values import UNKNOWN, ProgramBuiltin, Scope, Seen, Value
+from stepcore.frontend.state import MAX_MESSAGE
+from stepcore.frontend.values import UNKNOWN, LosingStatement, ProgramBuiltin, Scope, Seen, Value
 from stepcore.records import make
+from stepcore.text.wording import clipped
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaboration import Elaboration
@@ -79,15 +82,34 @@ def _early(el: Elaboration, node: ast.Name, scope: Scope) -> Value:
     return UNKNOWN
 
 
-def _unfollowed(el: Elaboration, node: ast.Name, statement: str) -> Value:
-    text = f"what {node.id} is after `{statement}` is not followed in programs"
-    way_out = f"bind {node.id} once, in a line of its own, above what reads it; {node.id} = 3, for example"
-    if statement.endswith("import *"):
-        way_out = "import by name what is needed of it"
-    el.report("STEP220", node, text, way_out)
+def _unfollowed(el: Elaboration, node: ast.Name, statement: LosingStatement) -> Value:
+    """Report a name whose value is not known; of all names that one statement loses there is one finding."""
     el.graph.complete = False
     el.frame.scope.names[node.id] = UNKNOWN
+    said, names = el.unfollowed.get(statement, (None, []))
+    index = next((place for place, item in enumerate(el.diagnostics) if item is said), None)
+    if said is None or index is None:  # or what was said was taken back
+        count = len(el.diagnostics)
+        el.report("STEP220", node, *_lost_names([node.id], statement))
+        if len(el.diagnostics) > count:
+            el.unfollowed[statement] = (el.diagnostics[-1], [node.id])
+    elif node.id not in names:
+        names.append(node.id)
+        text = "; ".join(_lost_names(names, statement))
+        el.diagnostics[index] = said = replace(said, message=clipped(text, MAX_MESSAGE))
+        el.unfollowed[statement] = (said, names)
     return UNKNOWN
+
+
+def _lost_names(names: list[str], statement: LosingStatement) -> tuple[str, str]:
+    """Return what is said of names that a statement loses, and the way out."""
+    first, last = names[0], names[-1]
+    which, them = (first, first) if len(names) == 1 else (f"{', '.join(names[:-1])} and {last}", "each of them")
+    verb = "is" if len(names) == 1 else "are"
+    text = f"what {which} {verb} after `{statement.shown}` is not followed in programs"
+    if statement.imports_all:
+        return text, "import by name what is needed of it"
+    return text, f"bind {them} once, in a line of its own, above what reads it; {first} = 3, for example"
 
 
 def _unknown(el: Elaboration, node: ast.Name) -> None:

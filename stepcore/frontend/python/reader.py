@@ -32,6 +32,7 @@ from stepcore.frontend.values import (
     EvaluationContext,
     FnClass,
     Helper,
+    LosingStatement,
     ModuleRef,
     Scope,
     TypeMaker,
@@ -125,7 +126,7 @@ class _Reader:
         )
         self.module.op_module = self.op_module
         changes = changes_of(self.statements)
-        outdated: Mapping[int, dict[str, str]] = {}
+        outdated: Mapping[int, dict[str, LosingStatement]] = {}
         if self.pending:
             whole = [statement for statement, _ in self.statements]
             outdated = forget_unfollowed(scope, whole, changes, [item.node for item in self.pending], self.modules)
@@ -133,6 +134,7 @@ class _Reader:
         programs = ProgramReader(self.el, self.module, self.op_module)
         for item in self.pending:
             # A scope of its own: what one program misspells is news in the next one too.
+            self.el.unfollowed.clear()
             self.el.frame = Frame(Scope({}, scope), item.block.code, EvaluationContext("root", item.block.code))
             try:
                 with forgotten(scope, outdated.get(id(item.node))):

@@ -18,7 +18,7 @@ from stepcore.fn.nodes import loaded_names, parts_of
 from stepcore.frontend.bindings import bound_names, imported_names
 from stepcore.frontend.changes import Changes, MadeNames, chosen, is_main
 from stepcore.frontend.sharing import is_pure
-from stepcore.frontend.values import OnePass, Scope, Value
+from stepcore.frontend.values import LosingStatement, OnePass, Scope, Value
 from stepcore.text.wording import clipped
 
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -33,7 +33,7 @@ def forget_unfollowed(
     changes: Changes,
     programs: Sequence[ast.FunctionDef],
     imported: Mapping[str, str],
-) -> Mapping[int, dict[str, str]]:
+) -> Mapping[int, dict[str, LosingStatement]]:
     """Take the names out of the scope of a module whose values are not known, and note what binds or changes them.
 
     ``programs`` are those that are still to be read, ``imported`` the modules by the names that a file gives them. The
@@ -53,14 +53,14 @@ def forget_unfollowed(
     for statement in statements:
         found.take(statement)
     if found.lost:
-        scope.unfollowed = {name: _shown(statement) for name, statement in found.lost.items()}
+        scope.unfollowed = _told(found.lost)
         for name in found.lost:
             values.pop(name, None)
-    return {node: {name: _shown(each) for name, each in names.items()} for node, names in found.outdated.items()}
+    return {node: _told(names) for node, names in found.outdated.items()}
 
 
 @contextmanager
-def forgotten(scope: Scope, names: Mapping[str, str] | None) -> Iterator[None]:
+def forgotten(scope: Scope, names: Mapping[str, LosingStatement] | None) -> Iterator[None]:
     """Take some more names out of the scope of a module, each with what binds it, while a program's head is read."""
     if not names:
         yield
@@ -335,6 +335,13 @@ def _defaults_inside(node: ast.AST) -> Iterator[ast.AST]:
             yield from each.args.defaults
             yield from (given for given in each.args.kw_defaults if given is not None)
         pending += [part for part in parts_of(each) if part is not None]
+
+
+def _told(lost: Mapping[str, ast.stmt]) -> dict[str, LosingStatement]:
+    """Return what is said of the statements after which names are not followed, once for each."""
+    statements = {id(each): each for each in lost.values()}
+    told = {key: LosingStatement(_shown(each), _imports_all(each)) for key, each in statements.items()}
+    return {name: told[id(each)] for name, each in lost.items()}
 
 
 def _shown(statement: ast.stmt) -> str:
