@@ -189,7 +189,10 @@ class WholeNumbers:
     def _of_reference(self) -> Overflow | None:
         if self._reference is None:
             world = self.world
-            self._reference = (_watched(world, world.compute_references, python=world.python),)
+            try:
+                self._reference = (_watched(world, world.compute_references, python=world.python),)
+            except SimError:
+                self._reference = (None,)  # it runs in its own types only, as where it says ``.float()``
         return self._reference[0]
 
     def _larger(self) -> list[_Larger]:
