@@ -456,7 +456,7 @@ def test_it_works_for_a_user(source: Path) -> None:
     assert told["solved"] and told["programs"][0]["layout"].startswith("arrays")
 
 
-@pytest.mark.parametrize("name", SPELLINGS)
+@pytest.mark.parametrize("name", [*SPELLINGS, *GATED])
 def test_the_closed_form_of_memory_is_what_the_exact_engine_counts(source: Path, name: str) -> None:
     function, plan = planned(source, name, SIZES)
     rows = plan.rows.bind(plan.bound)

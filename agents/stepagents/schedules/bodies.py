@@ -23,13 +23,15 @@ class TileText(ABC):
     """The body of an element function that computes parts from tiles; :meth:`text_of` says how each is computed.
 
     ``inputs`` are the parts that it reads, in the order of the input tuple: the function's own tensors, and what other
-    units compute: those parts of which ``cuts`` says so. ``flops`` is about what one call computes.
+    units compute: those parts of which ``cuts`` says so. ``flops`` is about what one call computes,
+    ``kept`` the numbers that its products of matrices keep on chip.
     """
 
     def __init__(self, blocks: Blocks, cuts: Callable[[TilePart], bool] = lambda _part: False) -> None:
         self.blocks = blocks
         self.inputs: list[TilePart] = []
         self.flops = 0
+        self.kept = 0
         self.lines: list[str] = []
         self._cuts = cuts
         self._known: dict[TilePart, str] = {}

@@ -371,7 +371,9 @@ def _product(body: TileText, part: TilePart) -> str:
         text = body.of(TilePart(node, part.labels, bare=True))
         return f"{text} + {_operand(body, part, 0)}" if opname(node) == "addmm" else text
     left, right = factors(part)
-    body.flops += 2 * body.blocks.numbers(left)[1] * _elements(body, part)
+    depth, columns = body.blocks.numbers(right)
+    body.flops += 2 * depth * _elements(body, part)
+    body.kept += depth * (KEPT_ROWS + columns)
     return f"{body.of(left)} @ {body.of(right)}"
 
 
@@ -385,6 +387,7 @@ def _elements(body: TileText, part: TilePart) -> int:
     return rows * columns
 
 
+KEPT_ROWS: Final = 16  # of what a product multiplies, which its unit keeps beside its matrix ("Metrics")
 PRODUCTS: Final = frozenset({"mm", "bmm", "addmm"})
 _HANDLERS: Final[dict[str, Callable[[TileText, TilePart], str]]] = {
     **dict.fromkeys(POINTWISE, _pointwise), **dict.fromkeys(SOFTMAX, _soft),

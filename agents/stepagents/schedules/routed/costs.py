@@ -57,7 +57,7 @@ class MixtureCosts:
             for flops, tile in zip(self._flops(expert), self._matrices(expert), strict=True):
                 costs.units.append(UnitCost(1, calls, self._high * flops, (4 * prod(tile),)))
                 costs.loads.append(LoadCost(1, calls, self._bursts(tile)))
-        costs.kept = kept_bytes(plan, self._point, self._rows, block)
+        costs.kept = kept_bytes(plan, self._point, self._rows)
         return costs
 
     def _scores(self, block: int) -> UnitCost:

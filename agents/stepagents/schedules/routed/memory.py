@@ -10,35 +10,37 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final
 
-from stepagents.schedules.parts import WHOLE, Blocks, shape_of
+from stepagents.schedules.indices import IndexedValue
+from stepagents.schedules.parts import WHOLE, Blocks
 from stepagents.schedules.routed.experts import Expert, ExpertBlock, down_tile, tile_of
-from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, rows_of_all
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, rows_body, rows_of_all
+from stepagents.schedules.tile_ops import KEPT_ROWS
 from stepcore.sizes.dim import Dim
 
 _BYTES: Final = 4  # of a number
 _INDEX: Final = 8  # of a whole number
-_COLUMNS: Final = 16  # of its rows that a product keeps for each that it folds
 
 
-def kept_bytes(plan: MixturePlan, point: MixturePoint, rows: Sequence[int], block: int) -> int:
+def kept_bytes(plan: MixturePlan, point: MixturePoint, rows: Sequence[int]) -> int:
     """Return the bytes on chip of a point's program, FIFOs left out.
 
-    ``rows`` are those of each expert, ``block`` how many rows are scored at a time. Rows that are computed before they
-    are routed count as one tensor.
+    ``rows`` are those of each expert.
     """
-    numbers = _ends(plan, block) + _regions(plan, point, rows)
+    numbers = _ends(plan) + _regions(plan, point, rows)
     flags = plan.count * (1 + 2 * point.rows) if point.shared > 1 else 0  # which rows of a tile are filled up, buffered
     return _BYTES * numbers + flags + _INDEX  # the place of a row among its experts is a whole number
 
 
-def _ends(plan: MixturePlan, block: int) -> int:
+def _ends(plan: MixturePlan) -> int:
     """Return the numbers that are kept where rows are scored, and where what experts give is added up."""
     size = _Kept(plan)
-    held = 2 * block * plan.width
+    held = _computed(plan, plan.taken)
     if plan.scorer is not None and plan.scorer.takes is not None:
         if plan.scorer.takes.node is not plan.taken.node:
-            held += 2 * block * size(shape_of(plan.scorer.takes.node)[-1])
+            held += _computed(plan, plan.scorer.takes)
         held += size.block(plan.scorer, plan.scorer.columns)
+    gates = (share.value for expert in plan.always for share in expert.shares)
+    held += sum(_computed(plan, gate) for gate in gates if isinstance(gate, IndexedValue))
     read = {part for part in (*plan.router.chosen.inputs, *plan.router.shares.inputs) if not part.bare}
     inputs = [*read, *(() if plan.residual is None else plan.residual.inputs)]
     parts = [
@@ -46,6 +48,12 @@ def _ends(plan: MixturePlan, block: int) -> int:
     ]
     held += 2 * sum(prod(map(size, tile)) for tile in parts)
     return held + 3 * size(plan.first.outer.columns) + plan.mixture.choice.count  # a sum, two rows at the store; shares
+
+
+def _computed(plan: MixturePlan, rows: IndexedValue) -> int:
+    """Return the numbers that are kept where rows are read, and computed of what is read."""
+    body = rows_body(plan, rows).body
+    return 2 * sum(prod(body.blocks.numbers(part)) for part in body.inputs) + body.kept
 
 
 def _regions(plan: MixturePlan, point: MixturePoint, rows: Sequence[int]) -> int:
@@ -91,4 +99,4 @@ class _Kept:
     def tensor(self, tile: tuple[Dim, Dim], depth: Dim | None) -> int:
         """Return what the port of a tile keeps, and the product that folds ``depth`` with it; None: there is none."""
         numbers = prod(map(self, tile))
-        return 2 * numbers if depth is None else 3 * numbers + _COLUMNS * self(depth)
+        return 2 * numbers if depth is None else 3 * numbers + KEPT_ROWS * self(depth)

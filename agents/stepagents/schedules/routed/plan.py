@@ -7,11 +7,12 @@ from math import gcd, prod
 from typing import TYPE_CHECKING, Final
 
 from stepagents.schedules.indices import IndexedValue, whole_index
-from stepagents.schedules.parts import NoSchedule, shape_of
+from stepagents.schedules.parts import WHOLE, Blocks, NoSchedule, TilePart, shape_of
 from stepagents.schedules.routed.added import always_of, residual_of
 from stepagents.schedules.routed.experts import Expert, ExpertBlock, ExpertTensor, experts_of, rows_block
 from stepagents.schedules.routed.mixture import Mixture, mixture_of
 from stepagents.schedules.routed.router import Router, RowFunction, router_of
+from stepagents.schedules.tile_ops import TileBody
 from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 
@@ -123,6 +124,32 @@ def scored_at_once(plan: MixturePlan) -> int:
     last = rows[-1].size.bind(plan.bound) if rows else 1
     most = _FEW if plan.scorer is None else max(plan.scorer.columns.bind(plan.bound), _FEW)
     return next(each for each in SCORED if last % each == 0 and each <= most)
+
+
+class RowsBody(Record):
+    """How blocks of a tensor's rows are computed: ``text`` is what ``body`` gives for ``part`` of it."""
+
+    part: TilePart
+    body: TileBody
+    text: str
+
+    @property
+    def is_read(self) -> bool:
+        """Whether they are the rows of a tensor as it lies in memory."""
+        return not self.body.lines and self.text == "input[0]"
+
+
+def rows_body(plan: MixturePlan, value: IndexedValue) -> RowsBody:
+    """Return how rows of a tensor are computed, as many at a time as are scored.
+
+    Raises:
+        NoSchedule: an operation has no form over tiles.
+    """
+    rows = set(plan.mixture.rows)
+    labels = tuple("r" if index and set(index) <= rows else WHOLE for index in value.at)
+    body = TileBody(Blocks({"r": Dim.of(scored_at_once(plan))}, plan.bound))
+    part = TilePart(value.node, labels)
+    return RowsBody(part, body, body.of(part))
 
 
 def rows_of_all(plan: MixturePlan, point: MixturePoint) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepagents.schedules.indices import IndexedValue
 from stepagents.schedules.naming import kept_apart, line_comment, own_name, own_size
-from stepagents.schedules.parts import WHOLE, Blocks, TilePart, shape_of
+from stepagents.schedules.parts import Blocks, TilePart, shape_of
 from stepagents.schedules.programs import Tiled, program_spec
 from stepagents.schedules.routed.costs import MixtureCosts
 from stepagents.schedules.routed.experts import (
@@ -19,9 +19,8 @@ from stepagents.schedules.routed.experts import (
     tile_of,
     units_of,
 )
-from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, operands_of, rows_of_all
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, operands_of, rows_body, rows_of_all
 from stepagents.schedules.routed.regions import LOCALS, ExpertRegion, RegionWriter
-from stepagents.schedules.tile_ops import TileBody
 from stepagents.schedules.writer import tuple_text
 from stepagents.traced.graph import size_text
 from stepcore.sizes.dim import Dim
@@ -122,21 +121,14 @@ class _Writing(RegionWriter):
 
     def _blocks_of(self, value: IndexedValue, called: str = "rows") -> str:
         """Return the stream of a tensor's rows, so many in a tile, which the function ``called`` computes if any."""
-        labels = self._labels(value)
-        blocks = Blocks({"r": Dim.of(self._block)}, self._plan.bound)
-        body = TileBody(blocks)
-        part = TilePart(value.node, labels)
-        text = body.of(part)
-        loads = [self._block_load(each, blocks) for each in body.inputs]
-        if not body.lines and text == "input[0]":
+        made = rows_body(self._plan, value)
+        blocks = made.body.blocks
+        loads = [self._block_load(each, blocks) for each in made.body.inputs]
+        if made.is_read:
             return loads[0]
-        types = [Tile("fp32", blocks.tile(each)) for each in body.inputs]
-        fn = self._declare(called, types, Tile("fp32", blocks.tile(part)), body.returning(text))
+        types = [Tile("fp32", blocks.tile(each)) for each in made.body.inputs]
+        fn = self._declare(called, types, Tile("fp32", blocks.tile(made.part)), made.body.returning(made.text))
         return f"step.Map(fn={fn}).apply({tuple_text(loads)})"
-
-    def _labels(self, value: IndexedValue) -> tuple[str, ...]:
-        rows = set(self._plan.mixture.rows)
-        return tuple("r" if index and set(index) <= rows else WHOLE for index in value.at)
 
     def _block_load(self, part: TilePart, blocks: Blocks) -> str:
         shape = f"shape=[{self._rows} // {self._block}], stride=[{int('r' in part.labels)}]"
