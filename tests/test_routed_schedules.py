@@ -318,7 +318,9 @@ def test_each_spelling_is_right(source: Path, name: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "rows", "shared"), [("contracted", 0, 1), ("looped", 4, 1), ("one_hot", 4, 2)])
-@pytest.mark.parametrize("sizes", [("i", "n", "r", "h"), ("j", "y", "n", "s0")], ids=["indices", "streams"])
+@pytest.mark.parametrize(
+    "sizes", [("expert", "steps", "region", "TF"), ("member", "y", "i", "s0")], ids=["indices", "streams"]
+)
 def test_sizes_may_be_called_what_streams_and_indices_are(
     source: Path, name: str, rows: int, shared: int, sizes: tuple[str, ...]
 ) -> None:
@@ -402,7 +404,7 @@ def test_experts_that_share_a_region_are_right(source: Path) -> None:
     plan = plan_of(function, {**function.dims, **function.bound})
     assert plan is not None and plan.is_stacked
     program = written(function, plan, MixturePoint(8, 4, 2), PAPER, [8] * 4)
-    assert program.impl.count("step.EagerMerge()") == 1 and "for r in range(2):" in program.impl
+    assert program.impl.count("step.EagerMerge()") == 1 and "for region in range(2):" in program.impl
     file = delivered(function, target, program, source.parent, ".step.py")
     assert not file.fault and file.is_whole
     assert not planned(source, "looped", SIZES)[1].is_stacked  # something is added behind the last product

@@ -92,6 +92,7 @@ class _Certificate:
         self.code = Embedded.whole(text)
         self.own = OwnCode(own) if own is not None else None
         self.symbols: set[str] = set()
+        self.types: set[str] = set()  # names of tiles, from their line on
         self.names = assigned_names(tree.body)
         self.modules = dict(_MODULES)
         self.parameters: set[str] = set()
@@ -117,6 +118,10 @@ class _Certificate:
                 self._decorated(node)
             elif isinstance(node, ast.FunctionDef) and node.name in self.references:
                 self._reference(node)
+            elif (name := _named_type(node)) and name not in self.types:
+                assert isinstance(node, ast.Assign)
+                self._type(node.value)
+                self.types.add(name)
             else:
                 prelude.append(node)
         self._walk(BodyKind.PRELUDE, prelude, set())
@@ -250,7 +255,7 @@ class _Certificate:
         match node:
             case ast.Constant(value=None | int() | float() | str()):
                 return
-            case ast.Name(id=name) if name in self.symbols | {"tuple"}:
+            case ast.Name(id=name) if name in self.symbols | self.types | {"tuple"}:
                 return
             case ast.Attribute(value=ast.Name(id="step"), attr=name) if name in _TYPE_NAMES:
                 return
@@ -305,6 +310,17 @@ def _decorated(node: ast.FunctionDef) -> str:
     """Return ``fn``, ``program`` or ``composition`` for a function under ``step.fn(...)`` and the like alone."""
     match node.decorator_list:
         case [ast.Call(func=ast.Attribute(value=ast.Name(id="step"), attr=name))] if name in _KINDS:
+            return name
+    return ""
+
+
+def _named_type(node: ast.stmt) -> str:
+    """Return the name that a line gives to a tile, "" for any other line."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id="step"), attr="Tile"), args=[_, _], keywords=[]),
+        ):
             return name
     return ""
 

@@ -148,7 +148,10 @@ def _item(item: str, margin: int, after: int) -> str:
         return broken(item, margin, after)
     loosest = min(rank for _, rank in operators)
     places = [0, *(place for place, rank in operators if rank == loosest), len(item)]
-    return "\n".join(item[start:end].strip() for start, end in pairwise(places))
+    parts = [item[start:end].strip() for start, end in pairwise(places)]
+    if not any(part.startswith("for ") for part in parts):
+        return "\n".join(parts)
+    return "\n".join([_item(parts[0], margin, 0), *parts[1:]])  # what a comprehension makes has brackets of its own
 
 
 def _string(head: str, quoted: str, margin: int) -> str:

@@ -14,6 +14,7 @@ from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec, reference_ports
 from stepcore.graph.layouts import InputLayout, OutputLayout
 from stepcore.printing.code_lines import broken, constant_text, fitted, from_import, literal
+from stepcore.printing.fn_types import FnTypes
 from stepcore.records import Record
 from stepcore.sizes.dim import ANY, DYNAMIC, OPEN, RAGGED, Dim
 from stepcore.types import Buffer, Element, Multihot, Scalar, Shape, StreamType, STuple, Tile, element_sizes
@@ -26,6 +27,7 @@ _SCALARS: Final = {
 }  # fmt: skip
 # Sizes that are made of their names, and what makes them.
 _MAKERS: Final = {DYNAMIC: "dyn", RAGGED: "ragged", ANY: "any_size"}
+_WORD: Final = re.compile(r"\w+")
 _NAMED: Final = re.compile(r"(?<!\w)([?~_])([^\W\d]\w*)")
 
 
@@ -63,13 +65,14 @@ class PythonParts(Record):
 
 def module_text(spec: ProgramSpec, parts: PythonParts) -> str:
     """Return the whole file, formatted in lines of at most 120 columns where the code itself allows it."""
-    head = "\n".join(text for text in (*parts.values, parts.prelude.strip("\n")) if text)
-    sections = [_fn(fn, parts) for fn in spec.fns if fn.func_name not in parts.nested]
+    types = _types([(spec, parts)], parts.own)
+    head = _head(("\n".join(parts.values), parts.prelude.strip("\n")), types)
+    sections = [_fn(fn, parts, types) for fn in spec.fns if fn.func_name not in parts.nested]
     if parts.reference is not None:
         sections.append(_reference(spec, parts))
     if parts.own is not None and parts.own.code:
         sections.append(parts.own.code.strip("\n"))
-    code = "\n\n\n".join([*sections, _program(spec, parts)])
+    code = "\n\n\n".join([*sections, _program(spec, parts, types)])
     imports = _imports(spec, parts, f"{head}\n{code}")
     return f"{imports}\n\n{head}\n\n\n{code}\n" if head else f"{imports}\n\n\n{code}\n"
 
@@ -77,16 +80,18 @@ def module_text(spec: ProgramSpec, parts: PythonParts) -> str:
 def network_text(programs: Sequence[tuple[ProgramSpec, PythonParts]], composition: str, own: OwnReference) -> str:
     """Return the file of several programs and their composition; element functions of one name stand there once."""
     fns: dict[str, str] = {}
+    types = _types(programs, own)
     sections: list[str] = []
     for spec, parts in programs:
         for fn in spec.fns:
-            fns.setdefault(fn.func_name, _fn(fn, parts))
+            fns.setdefault(fn.func_name, _fn(fn, parts, types))
         if parts.reference is not None:
             sections.append(_reference(spec, parts))
-        sections.append(_program(spec, parts))
+        sections.append(_program(spec, parts, types))
     code = "\n\n\n".join([*fns.values(), *sections, own.code.strip("\n"), composition.strip("\n")])
     symbols = {symbol for spec, parts in programs for symbol in _symbols_in(spec, parts)}
-    head = "\n".join(dict.fromkeys(line for _, parts in programs for line in (*parts.values, parts.prelude) if line))
+    lines = dict.fromkeys(line for _, parts in programs for line in (*parts.values, parts.prelude) if line)
+    head = _head(tuple(lines), types)
     imports = _import_lines(symbols, own, f"{head}\n{code}")
     return f"{imports}\n\n{head}\n\n\n{code}\n" if head else f"{imports}\n\n\n{code}\n"
 
@@ -169,8 +174,23 @@ def _names(code: str) -> set[str]:
     return {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
 
 
-def _fn(fn: FnDecl, parts: PythonParts) -> str:
-    arguments = [f"input={element_text(fn.input)}", f"output={element_text(fn.output)}"]
+def _types(programs: Sequence[tuple[ProgramSpec, PythonParts]], own: OwnReference | None) -> FnTypes:
+    """Return the types of all functions of a file, by names that nothing else in it has."""
+    fns = {fn.func_name: fn for spec, _ in programs for fn in spec.fns}
+    pieces = [] if own is None else [own.name, own.code, *own.imports]
+    for spec, parts in programs:
+        pieces += [parts.name, parts.body, parts.prelude, parts.reference or "", *parts.values, *parts.fns.values()]
+        pieces += [*fns, *_symbols_in(spec, parts), *(port.name for port in (*spec.inputs, *spec.parameters))]
+    return FnTypes(list(fns.values()), element_text, {word for piece in pieces for word in _WORD.findall(piece)})
+
+
+def _head(lines: Sequence[str], types: FnTypes) -> str:
+    """Return what stands before all functions: values, further code, and names of types."""
+    return "\n".join(line for line in (*lines, *map(broken, types.lines)) if line)
+
+
+def _fn(fn: FnDecl, parts: PythonParts, types: FnTypes) -> str:
+    arguments = [f"input={types.text(fn.input)}", f"output={types.text(fn.output)}"]
     if fn.init is not None:
         arguments.append(f"init=[{', '.join(map(constant_text, fn.init))}]")
     if fn.label != fn.func_name:
@@ -195,7 +215,7 @@ def _tensor_type(port: Port) -> str:
     return "list[torch.Tensor]" if isinstance(port.type.element, STuple) else "torch.Tensor"
 
 
-def _program(spec: ProgramSpec, parts: PythonParts) -> str:
+def _program(spec: ProgramSpec, parts: PythonParts, types: FnTypes) -> str:
     inputs = [f"{port.name}: {_annotation('Stream', port.type)}" for port in spec.inputs]
     parameters = [
         f"{port.name}: {_annotation('Param(written=True)' if port.written else 'Param', port.type)}"
@@ -206,7 +226,7 @@ def _program(spec: ProgramSpec, parts: PythonParts) -> str:
     result = f"tuple[{', '.join(outputs)}]" if len(outputs) > 1 else "".join(outputs)
     result = "None" if spec.outputs and not outputs else result
     head = broken(f"def {parts.name}({', '.join(arguments)}){f' -> {result}' if result else ''}:")
-    nested = [_indented(_fn(fn, parts)) for fn in spec.fns if fn.func_name in parts.nested]
+    nested = [_indented(_fn(fn, parts, types)) for fn in spec.fns if fn.func_name in parts.nested]
     body = "\n\n".join([*nested, _indented(parts.body)])
     decorator = broken(f"@step.program({', '.join(_program_arguments(spec, parts))})")
     return f"{decorator}\n{head}\n{body}"

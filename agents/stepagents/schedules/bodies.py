@@ -35,6 +35,7 @@ class TileText(ABC):
         self.lines: list[str] = []
         self._cuts = cuts
         self._known: dict[TilePart, str] = {}
+        self._kept: dict[str, str] = {}  # the names of texts: nothing is computed twice
         self._taken = {"input", "state", "torch"}
 
     def of(self, part: TilePart) -> str:
@@ -78,10 +79,12 @@ class TileText(ABC):
         self.flops += each * rows * columns
 
     def keep(self, text: str, name: str) -> str:
-        """Give a text a name of its own, and return that."""
+        """Give a text a name of its own, or the one that it has, and return that."""
         if ATOM.fullmatch(text):
             return text
-        name = fresh_name(name, self._taken)
+        if text in self._kept:
+            return self._kept[text]
+        name = self._kept[text] = fresh_name(name, self._taken)
         self.lines.append(f"{name} = {text}")
         return name
 

@@ -125,9 +125,8 @@ def _hidden(
         tile = writer.tile_type(part)
         rows, columns = tile.shape
         wide = Tile("fp32", (rows, columns * count))
-        joined = ", ".join(f"input[{number}]" for number in range(count))
         unit = UnitCost(lane_count(own), writer.rounds_of(loops), 0)
-        call = writer.function("side_by_side", [tile] * count, wide, f"return [torch.cat([{joined}], 1)]", unit)
+        call = writer.function("side_by_side", [tile] * count, wide, "return [torch.cat(input, 1)]", unit)
         index = "".join(f"[{lane.index}]" for lane in own)
         text = f"step.Map({call.format('')}).apply(tuple({pieces.name}{index}))"
     return writer.shared(text, "hidden", own, behind)

@@ -257,10 +257,9 @@ class _Form:
             return pieces
         rows, columns = writer.blocks.tile(part)
         tile = Tile("fp32", (product((share, *shape_of(part.node)[_BEFORE:-1])), columns))
-        joined = ", ".join(f"input[{number}]" for number in range(count))
         unit = UnitCost(lane_count(own), writer.rounds_of(self._loops[1:]), 0)
-        body = f"return [torch.cat([{joined}], 0)]"
-        call = writer.function("joined", [tile] * count, Tile("fp32", (rows, columns)), body, unit).format("")
+        whole, body = Tile("fp32", (rows, columns)), "return [torch.cat(input, 0)]"
+        call = writer.function("joined", [tile] * count, whole, body, unit).format("")
         index = "".join(f"[{lane.index}]" for lane in own)
         return writer.shared(f"step.Map({call}).apply(tuple({pieces.name}{index}))", "whole", own, ())
 

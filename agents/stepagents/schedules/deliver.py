@@ -17,8 +17,10 @@ from stepagents.schedules.programs import Tiled
 from stepagents.torchfn.delivery.program import commented, own_reference
 from stepagents.torchfn.proof import Proof, proof
 from stepcore.conversion.to_python import spec_to_python
-from stepcore.graph.ir import Port
+from stepcore.fn.decl import FnDecl
+from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.records import Record
+from stepcore.text.span import Embedded
 
 if TYPE_CHECKING:
     from stepagents.torchfn.target import Target
@@ -120,5 +122,12 @@ def python_text(traced: TracedFunction, target: Target, program: Tiled, folder: 
     rank = len(traced.outputs[0].dims)
     shaped = "" if rank > 1 else f".reshape(1, {'-1' if rank else 1})"  # one row, as it lies in memory
     own = own_reference(traced, target, given, folder, reshaped, shaped)
-    impl = commented(target, Emitted(program.spec, program.impl), margin=4)
-    return spec_to_python(program.spec, impl, own=own)
+    spec = program.spec
+    impl = commented(target, Emitted(spec, program.impl), margin=4)
+    return spec_to_python(replace(spec, fns=tuple(_laid_out(target, spec, fn) for fn in spec.fns)), impl, own=own)
+
+
+def _laid_out(target: Target, spec: ProgramSpec, fn: FnDecl) -> FnDecl:
+    """Return a function whose body is laid out as the program is, with the user's code in its comments."""
+    text = commented(target, Emitted(spec, fn.body.source.text), margin=4)
+    return replace(fn, body=replace(fn.body, source=Embedded.whole(text)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -13,7 +14,7 @@ from stepagents.schedules.bodies import ATOM, returning
 from stepagents.schedules.indices import Index, aligned
 from stepagents.schedules.parts import NoSchedule, shape_of
 from stepagents.schedules.tile_ops import FILLED, number_text
-from stepagents.traced.graph import opname, size_text
+from stepagents.traced.graph import line_of, opname, size_text
 from stepcore.sizes.dim import Dim, product
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class ArrayBody:
         self._known: dict[ArrayPart, str] = {}
         self._reshaped: dict[str, tuple[str, Sequence[Dim] | None]] = {}  # what each text is another shape of
         self._taken = {"input", "state", "torch"}
+        self._kept: dict[str, str] = {}  # the names of texts: nothing is computed twice
+        self._from: dict[str, int] = {}  # the line of the user's file that a name was computed from
 
     def of(self, part: ArrayPart) -> str:
         """Return the text that stands for a block; what it is computed by goes into ``lines``.
@@ -61,7 +64,9 @@ class ArrayBody:
                 text = self._reading(part)
             else:
                 text = self._computed(part)
-            self._known[part] = self.keep(text, part.node.name)
+            name = self._known[part] = self.keep(text, part.node.name)
+            if (place := line_of(part.node)) is not None:
+                self._from.setdefault(name, place[1])
             if text in self._reshaped:
                 self._reshaped[self._known[part]] = self._reshaped[text]
         return self._known[part]
@@ -125,10 +130,12 @@ class ArrayBody:
         return self._known[part]
 
     def keep(self, text: str, name: str) -> str:
-        """Give a text a name of its own, and return that."""
+        """Give a text a name of its own, or the one that it has, and return that."""
         if ATOM.fullmatch(text):
             return text
-        name = fresh_name(name, self._taken)
+        if text in self._kept:
+            return self._kept[text]
+        name = self._kept[text] = fresh_name(name, self._taken)
         self.lines.append(f"{name} = {text}")
         return name
 
@@ -156,13 +163,36 @@ class ArrayBody:
         return prod(size.bind(self.bound) for size in block_dims(part))
 
     def returning(self, result: str) -> str:
-        """Return the whole body with one result, without lines that it does not need."""
+        """Return the whole body with one result, without lines that it does not need.
+
+        Where it computes several lines of the user's file, each stage says which.
+        """
         kept: list[str] = []
         for line in reversed(self.lines):
             name = line.partition(" = ")[0]
             if any(re.search(rf"\b{name}\b", each.rpartition(" = ")[2]) for each in (*kept, result)):
                 kept.insert(0, line)
-        return returning(kept, result)
+        places = [self._from.get(line.partition(" = ")[0], 0) for line in kept]
+        return _staged(returning(kept, result).split("\n"), places)
+
+
+def _staged(lines: Sequence[str], places: Sequence[int]) -> str:
+    """Return a body with a comment above each stage of several that says from which line of the user's file it is.
+
+    ``places`` are the lines of the user's file, 0 for what only helps to compute what follows.
+    """
+    stages = list(places)
+    for at in reversed(range(len(stages) - 1)):
+        stages[at] = stages[at] or stages[at + 1]
+    if len({*stages} - {0}) == 1:
+        return "\n".join(lines)
+    said, found = 0, list[str]()
+    for line, place in zip_longest(lines, stages, fillvalue=0):
+        if place and place != said:
+            said = int(place)
+            found.append(f"# line {place}")
+        found.append(str(line))
+    return "\n".join(found)
 
 
 def is_lookup(node: Node) -> bool:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _I64: Final = Scalar("int64")
 _LOCALS: Final = (
     "requests", "queries", "lanes", "lane_of", "dealt", "outs", "counted", "query", "rest", "weighed", "s", "o",
-    "i", "TR", *(f"{name}{copy}" for name in "rixaksln" for copy in range(3)),
+    "lane", "TR", *(f"{name}{copy}" for name in "rixaksln" for copy in range(3)),
 )  # fmt: skip
 _LEAST: Final = 4  # tiles of a cache, at the smallest sizes that a program is verified at
 _ONLINE: Final = """\
@@ -303,10 +303,10 @@ class _Writing:
             f"dealt = step.Partition(N={point.lanes}, depth={asked}).apply((requests, s0))",
             "outs = []",
             *said,
-            f"for i in range({point.lanes}):",
+            f"for lane in range({point.lanes}):",
         ]
         for line in lane:
-            text = line.format(request="dealt[i]", query="lanes[i]", out="outs.append(", depth=f", depth={count}")
+            text = line.format(request="dealt[lane]", query="lanes[lane]", out="outs.append(", depth=f", depth={count}")
             lines.append(f"    {text}{')' if line.startswith('{out}') else ''}")
         results = "step.Reassemble(onehot=True).apply((outs, s1))"
         if point.parts > 1:

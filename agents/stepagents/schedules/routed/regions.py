@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from stepcore.timing.hardware import Hardware
 
 LOCALS: Final = (
-    "blocks", "scored", "scores", "tokens", "chosen", "shares", "routed", "outs", "tile", "data", "padding", "given",
-    "always", "every", "ns", "flags", "kept", "pairs", "joined", "which", "numbers", "fills", "ys", "h", "y", "n",
-    "i", "j", "r",
+    "blocks", "tokens", "chosen", "shares", "routed", "outs", "tile", "data", "padding", "given",
+    "always", "every", "flags", "kept", "pairs", "joined", "which", "numbers", "fills", "ys", "h", "y",
+    "TF", "steps", "own_steps", "expert", "member", "region",
     *(f"{name}{copy}" for name in "bstvmwxpjeg" for copy in range(10)),
 )  # fmt: skip
+
+TF: Final = Dim.symbol("columns of a tile of weights")  # how many these are: no name that a user could give
 
 
 class ExpertRegion(Record):
@@ -43,7 +45,7 @@ class ExpertRegion(Record):
     operands: tuple[tuple[ExpertTensor, ...], ...]
     tensors: tuple[str, ...]
     tall: int
-    steps: str = "n"
+    steps: str = "steps"
     in_turn: bool = False
 
     @property
@@ -72,8 +74,12 @@ class RegionWriter:
     def _declare(
         self, name: str, given: Sequence[Element], output: Element, body: str, init: tuple[float, ...] | None = None
     ) -> str:
-        name = fresh_name(name, self._taken)
+        """Declare a function, or find the one that says the same; return its name."""
         taken = given[0] if len(given) == 1 else STuple(given)  # type: ignore[arg-type]
+        for fn in self._fns:
+            if (fn.input, fn.output, fn.init, fn.body.source.text) == (taken, output, init, body):
+                return fn.func_name
+        name = fresh_name(name, self._taken)
         self._fns.append(declared(name, taken, output, body, init))
         return name
 
@@ -94,7 +100,7 @@ class RegionWriter:
         refs = region.refs
         lines = [] if region.in_turn else [f"{', '.join(refs)} = step.Copy(n={len(refs)}).apply(tile)"]
         tiles = [tile_of(each, columns) for each in block.operands]
-        loads = [self._tile_load(region, number, tile) for number, tile in enumerate(tiles)]
+        loads = [self._tile_load(region, number, tile_of(each, TF)) for number, each in enumerate(block.operands)]
         taken, first = Tile("fp32", (rows, width)), Tile("fp32", (rows, columns))
         count = len(block.products)
         repeated = [f"x{number}" for number in range(count)]
@@ -116,7 +122,7 @@ class RegionWriter:
             given.append(loads[number])
             types.append(Tile("fp32", tiles[number]))
         body = block.body(names, [(block.products[-1][0], 1)])
-        fn = self._declare("expert" if expert.hidden is None else "hidden", types, first, body)
+        fn = self._declare("columns_of" if expert.hidden is None else "hidden", types, first, body)
         lines.append(f"h = step.Map(fn={fn}, bw={speeds[count]}).apply({tuple_text(given)})")
         if expert.down is None:
             return [*lines, "y = step.Retile(axis=1).apply(h)"]
@@ -126,7 +132,7 @@ class RegionWriter:
         tile = down_tile(down, columns, expert.outer.columns)
         body = f"return [state[0] + {product(1, turned=down.turned)}]"
         fn = self._declare("down", [first, Tile("fp32", tile)], whole, body, (0,))
-        load = self._tile_load(region, number, tile)
+        load = self._tile_load(region, number, down_tile(down, TF, expert.outer.columns))
         lines.append(f"y = step.Accum(fn={fn}, b=1, bw={speeds[-1]}).apply((h, {load}))")
         return [*lines, *self._finished(region, whole, number + 1)]
 
@@ -149,5 +155,5 @@ class RegionWriter:
             return self._load(operands[0].node, tile, "", tensor, ref)
         count, base = count or region.steps, ""
         if self._plan.places(operands):
-            base = ", base=i" if count == "1" else f", base=i * {count}"
+            base = ", base=expert" if count == "1" else f", base=expert * {count}"
         return self._load(operands[0].node, tile, f"shape=[{count}], stride=[1]{base}", tensor, ref)

@@ -20,7 +20,7 @@ from stepagents.schedules.routed.experts import (
     units_of,
 )
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, operands_of, rows_body, rows_of_all
-from stepagents.schedules.routed.regions import LOCALS, ExpertRegion, RegionWriter
+from stepagents.schedules.routed.regions import LOCALS, TF, ExpertRegion, RegionWriter
 from stepagents.schedules.writer import tuple_text
 from stepagents.traced.graph import size_text
 from stepcore.sizes.dim import Dim
@@ -51,7 +51,7 @@ class _Writing(RegionWriter):
         """Return the program, with what it costs where experts have so many rows each."""
         plan, point = self._plan, self._point
         costs = MixtureCosts(plan, point, self._chip, rows)
-        text = self._text(costs.speeds)
+        text = self._text(costs.speeds).replace(own_size(TF), "TF")
         own = {item.name for item in self._traced.inputs} | {*plan.bound, self._memory}
         text = kept_apart(text, LOCALS, own, self._taken)
         result = shape_of(plan.mixture.node)
@@ -69,7 +69,7 @@ class _Writing(RegionWriter):
 
     def _text(self, speeds: Sequence[int]) -> str:
         plan, count = self._plan, self._plan.count
-        lines = [f"n = {own_size(plan.cut)} // {self._point.columns}", *self._scored(speeds[0])]
+        lines = [f"TF = {self._point.columns}", f"steps = {own_size(plan.cut)} // TF", *self._scored(speeds[0])]
         lines += [
             f"s0, s1 = step.Copy(depth={self._rows}).apply(chosen)",
             f"routed = step.Partition(N={count}, depth={self._rows}).apply((tokens, s0))",
@@ -165,7 +165,7 @@ class _Writing(RegionWriter):
         for number, operands in enumerate(self._plan.operands):
             self._read |= {each.node.name for each in operands}
             if self._plan.places(operands) is None:
-                tensors.append(f"w{number}[i]")
+                tensors.append(f"w{number}[expert]")
                 lines.append(f"w{number} = [{', '.join(own_name(each.node.name) for each in operands)}]")
             else:
                 tensors.append(own_name(operands[0].node.name))
@@ -178,15 +178,15 @@ class _Writing(RegionWriter):
     def _alone(self, speeds: Sequence[int]) -> list[str]:
         """Write regions of one expert each."""
         if self._point.rows:
-            lines = [self._filled("i"), "tile = step.Retile(axis=0).apply(data)"]
+            lines = [self._filled("expert"), "tile = step.Retile(axis=0).apply(data)"]
         else:
-            lines = [_joined("routed[i]")]
+            lines = [_joined("routed[expert]")]
         lines += self._computed(self._region, speeds)
         if self._point.rows:
             lines += self._kept("y", "padding")
         else:
             lines.append(f"outs.append({self._taken_apart()})")
-        return [f"for i in range({self._plan.count}):", *(f"    {line}" for line in lines)]
+        return [f"for expert in range({self._plan.count}):", *(f"    {line}" for line in lines)]
 
     def _taken_apart(self) -> str:
         """Return the rows of the tiles that an expert gives, which wait for each other."""
@@ -200,10 +200,10 @@ class _Writing(RegionWriter):
             operands = tuple((each,) for each in operands_of(expert))
             self._read |= {each.node.name for (each,) in operands}
             tensors = tuple(own_name(each.node.name) for (each,) in operands)
-            region = ExpertRegion(expert, operands, tensors, tall, "ns")
+            region = ExpertRegion(expert, operands, tensors, tall, "own_steps")
             rows = f"every[{number}]"
             lines += [
-                f"ns = {own_size(cut_of(expert))} // {self._point.columns}",
+                f"own_steps = {own_size(cut_of(expert))} // TF",
                 f"tile = step.Retile(axis=0).apply(step.Reshape(S={tall}, L=[0]).apply({rows}))"
                 if tall
                 else _joined(rows),
@@ -242,7 +242,7 @@ class _Writing(RegionWriter):
         numbers = [
             self._declare(
                 f"numbers{number}", [Multihot(_FLAG, count)], Buffer(Scalar("int64"), (steps,)),
-                f"first = torch.argmax(input[0].to(torch.int64)) + {number * count}\n"
+                f"first = torch.argmax(input[0].to(torch.int64)){f' + {number * count}' if number else ''}\n"
                 f"return [first * ({text}) + torch.arange({text})]",
             )
             for number in range(regions)
@@ -250,24 +250,24 @@ class _Writing(RegionWriter):
         depth = f"depth={self._rows}"
         lines = [
             "pairs = []",
-            f"for j in range({count}):",
-            f"    {self._filled(f'r * {count} + j')}",
+            f"for member in range({count}):",
+            f"    {self._filled(f'region * {count} + member')}",
             "    tile = step.Retile(axis=0).apply(data)",
             "    pairs.append(step.Zip().apply((tile, step.Bufferize(a=1).apply(padding))))",
             "joined, which = step.EagerMerge().apply(pairs)",
             "j0, j1 = step.Copy().apply(joined)",
             f"e0, e1, e2 = step.Copy(n=3, {depth}).apply(which)",
-            "given = step.Streamify().apply(step.Map(fn=numbers[r]).apply(e0))",
+            "given = step.Streamify().apply(step.Map(fn=numbers[region]).apply(e0))",
             f"{', '.join(refs[:-1])} = step.Copy(n={len(refs) - 1}).apply(given)",
             f"{refs[-1]} = step.Map(fn={rows}).apply(j0)",
             *self._computed(self._region, speeds),
             f"ys = step.Partition(N={count}).apply((y, e1))",
             f"fills = step.Partition(N={count}, {depth}).apply((step.Map(fn={padding}, {depth}).apply(j1), e2))",
-            f"for j in range({count}):",
-            *(f"    {line}" for line in self._kept("ys[j]", "step.Streamify().apply(fills[j])")),
+            f"for member in range({count}):",
+            *(f"    {line}" for line in self._kept("ys[member]", "step.Streamify().apply(fills[member])")),
         ]
         own = f"numbers = [{', '.join(numbers)}]"
-        return [own, f"for r in range({regions}):", *(f"    {line}" for line in lines)]
+        return [own, f"for region in range({regions}):", *(f"    {line}" for line in lines)]
 
     # -- results ---------------------------------------------------------------------------------------
 

@@ -68,7 +68,8 @@ class Family(Record):
         for lane in self.readers:
             place = lane.index if not place else f"{lane.count} * {bracketed(place)} + {lane.index}"
         if self.uses > 1:
-            place = str(use) if not place else f"{self.uses} * {bracketed(place)} + {use}"
+            first = f"{self.uses} * {bracketed(place)}" if place else ""
+            place = " + ".join(filter(None, (first, str(use) if use or not first else "")))
         return f"{text}[{place}]" if place else text
 
 

@@ -217,8 +217,8 @@ def own_reference(
         lines += _method_call(target, weights, users, literals, is_kept=state.kept, by_name=state.by_name)
         imports = ["from copy import deepcopy", *imports] if state.kept else imports
     if shaped:
-        head, _, call = lines[-1].partition("return ")
-        lines[-1:] = [f"{head}found = {call}", f"    return found{shaped}"]
+        margin, _, call = lines[-1].partition("return ")
+        lines[-1:] = [f"{margin}found = {call}", f"    return found{shaped}"]
     signature = ", ".join(f"{name}: torch.Tensor" for name in given)
     definition = broken(f"def {traced.name}_reference({signature}) -> {result_type(traced)}:")
     text = "\n".join([definition, *lines])
