@@ -9,6 +9,7 @@ from sim_tasks import ROUTED, SUM, Bed, function, task_text
 from stepcore.costs.bounds import Bounds, check_sizes
 from stepcore.costs.sizes import AtMost, ByteCount, bytes_text
 from stepcore.findings.errors import SimError
+from stepcore.graph.typed import TypedGraph
 
 BASE = task_text("input_data['E0'].sum(1)", SUM, function("fn_twice", "input[0] * 2"))
 ENDS = 4 * (35 + 2 * 7)
@@ -126,3 +127,28 @@ def test_bytes_for_people() -> None:
     assert bytes_text(12) == "12 bytes"
     assert bytes_text(3 << 20) == "3.0 MiB"
     assert bytes_text(1 << 62) == "4 EiB"
+
+
+def test_a_program_is_held_against_its_bounds_once_for_all_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A right program runs on many data of the same sizes; those in fp64 take twice as much, and are looked at, too."""
+    bed = Bed(BASE)
+    scales: list[int] = []
+    check = Bounds.check
+
+    def noted(self: Bounds, graph: TypedGraph, scale: int = 1) -> ByteCount:
+        scales.append(scale)
+        return check(self, graph, scale)
+
+    monkeypatch.setattr(Bounds, "check", noted)
+    graph = bed.check("return step.Accum(fn=fn_sum, b=1).apply(E0)").typed
+    data = bed.session.world.drawn
+    for precise in (False, True, False, True):
+        bed.session.results(graph, data, precise=precise)
+    assert scales == [1, 2]
+    other = bed.check("return step.Accum(fn=fn_sum, b=1).apply(E0)").typed
+    bed.session.run(other)
+    assert scales == [1, 2, 1]
+    bed.session.bounds.limit = 8
+    for _ in range(2):
+        with pytest.raises(SimError, match="the limit is 8 bytes"):
+            bed.session.run(graph)

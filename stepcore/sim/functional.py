@@ -114,6 +114,10 @@ class Session:
         self._given = given
         self.world = self._world(dtype)
         self._precise: World | None = self.world if dtype == torch.float64 else None
+        self._bounded: tuple[TypedGraph | None, int] = (
+            None,
+            0,
+        )  # the graph that was last held against them, with its scale
         # Whether programs may leave something in memory: what they store, or what an output is.
         self._leaves = any(port.written for port in spec.parameters) or any(port.memory for port in spec.outputs or ())
         self.order: ArrivalOrder | None = None  # in which chunks arrive in runs on these data; None: as stated
@@ -132,8 +136,15 @@ class Session:
         Raises:
             SimError: memory limit (STEP406), a function failed (STEP404 and its kin), a branch does not fit (STEP409).
         """
-        self.bounds.check(graph)
+        self._check_bounds(graph)
         return self._run(graph, self.world, keep)
+
+    def _check_bounds(self, graph: TypedGraph, scale: int = 1) -> None:
+        """Refuse a graph that takes too much memory, see :meth:`Bounds.check`: once for all data that it runs on."""
+        last, most = self._bounded
+        if graph is not last or scale > most:
+            self.bounds.check(graph, scale)
+            self._bounded = graph, scale
 
     def results(
         self, graph: TypedGraph, data: Mapping[str, Sequence[Tensor]], *, precise: bool = False
@@ -144,7 +155,7 @@ class Session:
             SimError: as :meth:`run`; STEP907 for a layout that does not fit.
         """
         world = self.precise() if precise else self.world
-        self.bounds.check(graph, _scale(world))
+        self._check_bounds(graph, _scale(world))
         outputs, _ = self.evaluated(graph, world.varied(data))
         try:
             return [
@@ -218,7 +229,7 @@ class Session:
         return compare(self._results(graph, world), references)
 
     def _results(self, graph: TypedGraph, world: World) -> list[list[Tensor]]:
-        self.bounds.check(graph, _scale(world))
+        self._check_bounds(graph, _scale(world))
         outputs = self._run(graph, world, keep=False).outputs
         if self.spec.outputs is None:
             return [[tensor for output in outputs for tensor in output]]
