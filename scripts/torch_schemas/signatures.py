@@ -23,6 +23,11 @@ _KINDS: Final = {
     "Tensor": "T", "Scalar": "S", "number": "S", "int": "i", "SymInt": "i", "float": "f", "bool": "b", "str": "s",
     "ScalarType": "d", "Layout": "d", "MemoryFormat": "d", "Device": "D",
 }  # fmt: skip
+# Functions that take a number for any of their tensors: torch.div(1, x).
+_OF_NUMBERS: Final = frozenset(
+    {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy"}
+)
+_OWN: Final = re.compile(r"\bTensor(?:\([^)]*\))? self\b")
 _WIDTH: Final = 110
 _ARGUMENT: Final = re.compile(
     r"(?P<type>[A-Za-z]+)(?:\([a-z*!| >-]+\))?(?P<rest>(?:\?|\[\d*\])*) (?P<name>\w+)(?P<default>=.*)?"
@@ -74,9 +79,13 @@ def _called(function: Any, operator: str, first: str) -> str:
         return _python(function)
     operators = [each for each in schemas(operator) if not writes(each) or operator.endswith("_")]
     # Dimensions have no names here, and what writes into an ``out`` is called like what does not.
-    texts = [_of_schema(str(each), first) for each in operators if not _is_out(each) and "Dimname" not in str(each)]
+    shown = [str(each) for each in operators if not _is_out(each) and "Dimname" not in str(each)]
+    # A method belongs to the tensor that its schema calls ``self``, whatever its place there.
+    texts = [_of_schema(each, first) for each in shown if first == "input" or _OWN.search(each)]
     if not texts or "" in texts:
         return ""
+    if operator.removesuffix("_") in _OF_NUMBERS:
+        texts = [text.replace(":T", ":S") for text in texts]
     # torch still takes ``alpha``, ``beta`` and ``value`` by position, before or between the operands.
     old = [text for text in texts if re.search(r"\*(alpha|beta|value):", text)]
     older = [re.sub(r":\w+", ":?", text.replace("*", "")) for text in old]
@@ -91,15 +100,19 @@ def _of_schema(text: str, first: str) -> str:
     inner = text[text.index("(") + 1 : text.rindex(") ->")]
     parameters: list[str] = []
     star = ""
-    for place, part in enumerate(_parts(inner)):
+    for part in _parts(inner):
         if part == "*":
             star = "*"
             continue
         found = _ARGUMENT.fullmatch(part)
         if found is None:
             return ""
-        name = first if place == 0 and found["name"] == "self" else found["name"]
-        parameters.append(f"{star}{name}:{_kind(found['type'], found['rest'])}{'=' if found['default'] else ''}")
+        is_own = found["name"] == "self" and found["type"] == "Tensor"  # a number keeps its name: pow(self=2)
+        told = f"{star}{first if is_own else found['name']}:{_kind(found['type'], found['rest'])}"
+        told += "=" if found["default"] else ""
+        parameters.insert(0 if is_own and first == "self" else len(parameters), told)
+    if "*pin_memory:b=" in parameters:  # what makes tensors takes it besides, outside of its schema
+        parameters.append("*requires_grad:b=")
     return ",".join(parameters)
 
 

@@ -16,7 +16,7 @@ from stepcore.fn.shapes.index import index_shape
 from stepcore.fn.shapes.names import constant_value, member, prelude_values
 from stepcore.fn.shapes.operands import choice, condition, extreme, nothing, operands
 from stepcore.fn.shapes.operations import Shapes
-from stepcore.fn.shapes.signatures import METHODS, fitting
+from stepcore.fn.shapes.signatures import METHODS, chosen, fitting
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Callee,
@@ -41,8 +41,7 @@ _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.Mod: "remainder", ast.Pow: "pow", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
     ast.BitXor: "bitwise_xor", ast.USub: "neg", ast.UAdd: "positive", ast.Invert: "bitwise_not",
 }  # fmt: skip
-
-
+_WHOLE: Final = frozenset({"add", "sub", "mul", "floor_divide", "remainder"})
 _COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge,
@@ -177,7 +176,7 @@ class Expressions:
         if name == "mul" and isinstance(left, list) and isinstance(right, Dim):
             return _repeated(left, right)
         if isinstance(left, Dim | Number) and isinstance(right, Dim | Number):
-            return Number()
+            return _numbers(name, left, right)
         return None
 
     def _lists(self, name: str | None, left: Any, right: Any) -> None:
@@ -268,6 +267,8 @@ class Expressions:
             args.insert(0, function.receiver)
         if function.space and all(keyword.arg is not None for keyword in node.keywords):
             fitting(function.space, function.name, args, kwargs)
+        if function.name == "where":
+            return self.shapes.apply("where", *chosen(args, kwargs, function.bound))
         return self.shapes.apply(function.name, args, kwargs)
 
     def _callee(self, node: ast.expr, scope: dict[str, Any]) -> Any:
@@ -342,6 +343,14 @@ def _integers(name: str | None, left: Dim, right: Dim) -> Any:
     if name == "pow":  # a fraction where the exponent is negative
         return Number("int" if (right.constant or 0) > 0 else "number")
     return Number("int")
+
+
+def _numbers(name: str | None, left: Dim | Number, right: Dim | Number) -> Number:
+    """Return what arithmetic makes of numbers of which one is not known: whole ones stay whole but for / and **."""
+    kinds = {"int" if isinstance(side, Dim) else side.kind for side in (left, right)}
+    if "float" in kinds or name == "div":
+        return Number()
+    return Number("int" if name in _WHOLE and kinds <= {"int", "bool"} else "number")
 
 
 def same(left: Any, right: Any) -> bool:

@@ -30,6 +30,7 @@ _MATRICES: Final = allow.names("triu tril trace det inverse logdet slogdet chole
 _WORDS: Final = {
     "approximate": ("none", "tanh"), "reduction": ("none", "mean", "sum"),
 }  # fmt: skip
+_DIVERGENCES: Final = allow.names("kl_div KLDivLoss")  # which have a reduction of their own
 
 
 def argument(args: Sequence[Any], kwargs: Kwargs, index: int, name: str, default: Any = None) -> Any:
@@ -43,8 +44,9 @@ def fits(compare: Comparer, name: str, args: Sequence[Any], kwargs: Kwargs) -> N
     Raises:
         ShapeMismatch: the tensor has none such.
     """
-    for word, known in _WORDS.items():
+    for word, usual in _WORDS.items():
         told = kwargs.get(word)
+        known = (*usual, "batchmean") if word == "reduction" and name in _DIVERGENCES else usual
         if isinstance(told, str) and told not in known:
             raise ShapeMismatch(f"{word} is one of {', '.join(map(repr, known))}, and not {told!r}")
     value = args[0] if args else None
@@ -177,7 +179,7 @@ def chunks(compare: Comparer, args: Sequence[Any], kwargs: Kwargs) -> list[Abstr
     if length is None or (length % count and size.constant is None):
         return None  # at other sizes there are other parts
     if length % count == 0:
-        return [_part(value, place, size // count)] * min(count, length or 1)
+        return [_part(value, place, size // count)] * (min(count, length) if length else count)
     step = -(-length // count)
     return _parts(value, place, [min(step, length - start) for start in range(0, length, step)])
 
@@ -207,6 +209,8 @@ def split(compare: Comparer, args: Sequence[Any], kwargs: Kwargs) -> list[Abstra
     length = size.constant
     if step is None or length is None:
         return None
+    if not length:
+        return _parts(value, place, [0])
     return _parts(value, place, [min(step, length - start) for start in range(0, length, step)])
 
 

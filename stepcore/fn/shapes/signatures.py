@@ -5,7 +5,8 @@ calls to torch, which raises TypeError for all of them. Only what is certain cou
 known only the place or the keyword is looked at.
 
 Kinds: T tensor, L list of tensors, S number, i whole number, f number, b truth value, s text, d dtype and its kin,
-D device, n number or tensor of one, i0 and f0 lists of numbers, i1 and f1 such lists or one number, ? anything.
+D device, n what a function of Python calls a number (which some of them take lists for), i0 and f0 lists of numbers, i1
+and f1 such lists or one number, ? anything.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NOT_FRACTION: Final = frozenset("TLibsD") | {"i0", "i1"}  # as dtypes are, othe
 _NOT_WHOLE: Final = frozenset("TLbsd") | {"i0", "f0"}
 _NOT_TRUTH: Final = frozenset("TLsdD") | _OF_NUMBERS
 _NOT_TENSOR: Final = frozenset("sd")
-_NOT_LIST: Final = frozenset("TSifbsdDn")
+_NOT_LIST: Final = frozenset("TSifbsdD")
 _NOT_DTYPE: Final = frozenset("TLSifb") | _OF_NUMBERS
 
 
@@ -58,6 +59,15 @@ def fitting(space: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any
     if known and not any(_takes(signature, args, kwargs, space == METHODS) for signature in known):
         shown = " or ".join(dict.fromkeys(_shown(name, signature, space == METHODS) for signature in known[:2]))
         raise ShapeMismatch(f"{name} takes no such arguments; it is {shown}")
+
+
+def chosen(args: list[Any], kwargs: dict[str, Any], is_method: bool) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of ``where`` by place, the condition first: as a method it has its tensor before that."""
+    order = ("condition", "input", "other")
+    names = ("input", "condition", "other") if is_method else order
+    given = dict(zip(names, args, strict=False))
+    given |= {"input" if name == "self" else _ALIASES.get(name, name): value for name, value in kwargs.items()}
+    return ([given[name] for name in order], {}) if given.keys() == {*order} else (args, kwargs)
 
 
 @lru_cache(maxsize=8)
