@@ -59,6 +59,7 @@ _SMALL: Final = (
     _Setting("top2", 2, {"T": 64, "E": 8, "D": 256, "F": 512}, 1.0, 16 << 20),
     _Setting("top2", 2, {"T": 256, "E": 8, "D": 256, "F": 512}, 1.0, 16 << 20),
     _Setting("top8", 8, {"T": 64, "E": 128, "D": 64, "F": 48}, 1.5, 16 << 20),
+    _Setting("top8", 8, {"T": 64, "E": 128, "D": 256, "F": 96}, 1.5, 16 << 20),  # Qwen3-30B-A3B, an eighth as wide
 )
 _LAYER: Final = tuple(
     _Setting("top2", 2, {"T": 64, "E": 8, "D": 1024, "F": 3584}, skew, 16 << 20) for skew in (0.0, 1.0)
