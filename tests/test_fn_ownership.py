@@ -75,6 +75,8 @@ LEGAL = {
     "a list of places": "a = input[0][[0, 1]]\na += 1",
     "a mask": "a = input[0][input[0] > 0]\na += 1",
     "a list of its own": "a = [input[0]]\na.append(3)\na[0] = 4\na += [5]",
+    "a list by another name": "a = [input[0]]\nb = a\nb.append(3)\nb = a[1]\nc, d = a",
+    "a list in a list": "b = [[]]\na = b[0]\na.append(3)\na.append(4)\nc = b[0][1]\nd, e = b[0]",
     "lists in a list": "a = [[], []]\na[0].append(input[0])\na[0].append(input[0])\na[0][0] = 1",
     "numbers": "n = input[0].shape[0]\nn += 1\nk = eps\nk += 1\nfor i, x in enumerate(input):\n  i += 1",
     "a module": "a = act(input[0])\na += 1",

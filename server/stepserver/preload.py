@@ -39,13 +39,14 @@ def sums(E0: Annotated[step.Stream, step.f32, (M, N)]) -> Annotated[step.Stream,
 # Of generation 2, with a finding and a fix: what its checks need is imported at the first program of its kind.
 _TILES: Final = """
 from typing import Annotated
+import torch
 import stepcore as step
 
 ROW, T = step.Tile("fp32", [1, 4]), step.dyn("T")
 
 @step.fn(input=(ROW, ROW), output=ROW, init=[0])
 def add(state, input):
-    return [state[0] + input[0] + input[1]]
+    return [torch.add(state[0] + input[0], input[1])]
 
 @step.program(sizes={"?T": (0, 8)})
 def rows(

@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from warnings import catch_warnings
 
 import torch
 from torch import Tensor
 
+from stepcore.findings.diagnostics import StepError
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import UntestedCondition
 from stepcore.records import Record
@@ -223,7 +225,9 @@ class WholeNumbers:
             }
             other = self.world.varied(data)
         try:
-            if _watched(other, other.references, python=other.python) is not None:
+            with catch_warnings(action="ignore"):  # of numbers that nobody asked for
+                wraps = _watched(other, other.references, python=other.python)
+            if wraps is not None:
                 return None
             pairs = zip(other.references(), self.world.references(), strict=True)
             return _Larger(most, signed, other) if all(as_finite(*pair) for pair in pairs) else None
@@ -237,7 +241,7 @@ class WholeNumbers:
                 return None
             # Everything is compiled now, and each step has its place.
             found = _watched(world, lambda: results(world))
-        except SimError:
+        except (SimError, StepError):
             return None  # nobody promised a program that it takes such numbers
         because = "" if found is None else f", as {found.shown} leaves {found.dtype}"
         stated = f"neither min nor max of {' and '.join(self._open)} is stated, and with whole numbers {data.text}"

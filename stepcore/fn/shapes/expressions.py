@@ -209,7 +209,9 @@ class Expressions:
             number = place.constant if isinstance(place, Dim) else None
             if isinstance(value, ShapeList) and number is not None and not -len(value) <= number < len(value):
                 raise ShapeMismatch(f"there is no dimension {number} in {shape_text(tuple(value))}")
-            if type(value) is list and number is not None and not -len(value) <= number < len(value):
+            # A list that has a name, or stands in another, may have grown by another of its names.
+            is_new = type(value) is list and isinstance(base, ast.Call)
+            if is_new and number is not None and not -len(value) <= number < len(value):
                 raise ShapeMismatch(f"there is no item {number} in a list of {len(value)}")
             return value[number] if number is not None and -len(value) <= number < len(value) else None
         if isinstance(value, Pair):

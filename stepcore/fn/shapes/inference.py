@@ -130,6 +130,7 @@ class _Inference(Expressions):
             case ast.Assign(targets=targets, value=expression):
                 value = self.eval(expression, scope)
                 for target in targets:
+                    self._taken_apart(target, expression, value)
                     self._bind(target, value, scope)
             case ast.AnnAssign(target=target, value=ast.expr() as expression):
                 self._bind(target, self.eval(expression, scope), scope)
@@ -284,13 +285,25 @@ class _Inference(Expressions):
     def _unpacked(self, node: ast.expr, value: Any, count: int) -> None:
         """Report a shape or a tensor that has certainly more or fewer items than names."""
         found = None
-        if isinstance(value, ShapeList) or type(value) is list:
+        if isinstance(value, ShapeList):
             found = Dim.of(len(value))
         elif isinstance(value, AbstractTensor) and value.shape:
             found = value.shape[0]
         if found is not None and self.compare.differ(found, Dim.of(count)):
-            text = f"there are {found} items for {counted(count, 'name')}"
-            self.findings.append(BodyFinding("STEP306", node, text))
+            self._misses(node, found, count)
+
+    def _taken_apart(self, target: ast.expr, node: ast.expr, value: Any) -> None:
+        """Report a new list that has more or fewer items than names: one with a name may have grown by another."""
+        if type(value) is not list or not isinstance(node, ast.Call | ast.List | ast.Tuple):
+            return
+        names = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+        starred = any(isinstance(part, ast.Starred) for part in names)
+        if names and not starred and len(names) != len(value):
+            self._misses(target, Dim.of(len(value)), len(names))
+
+    def _misses(self, node: ast.expr, found: Dim, count: int) -> None:
+        text = f"there are {found} items for {counted(count, 'name')}"
+        self.findings.append(BodyFinding("STEP306", node, text))
 
     def _return(self, node: ast.expr, scope: dict[str, Any]) -> None:
         if isinstance(node, ast.IfExp) and not self.in_one_arm:
