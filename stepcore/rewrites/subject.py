@@ -14,6 +14,7 @@ from stepcore.cycles.bounds import COMPUTE
 from stepcore.cycles.program_network import NotTimed
 from stepcore.cycles.timed import Timed, is_timeable, time_program
 from stepcore.findings.diagnostics import Edit, apply_edits
+from stepcore.fn.decl import FnDecl
 from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.jobdata.choices import AffineRule
@@ -111,6 +112,14 @@ class RewriteSubject:
         """Whether functions that a rewrite makes stand in the program of a task, which says that it may define some."""
         task = self.result.task
         return task is not None and task.answer_may_define_fns
+
+    def owns(self, fn: FnDecl) -> bool:
+        """Whether a function is declared in this file, of which no other program reads it, and may change there."""
+        if self.defines_in_impl:
+            return False  # those of the task stay as they are, and in its program types are written in another form
+        has_types = fn.input_span.end > fn.input_span.start and fn.output_span.end > fn.output_span.start
+        shown = self.text[fn.span.start : fn.span.end]
+        return shown == fn.func_name and has_types and len(self.result.programs) == 1
 
     def defining_in_impl(self) -> RewriteSubject | None:
         """Return the same program in a task that lets ``impl`` define functions; None where it does, or is none."""

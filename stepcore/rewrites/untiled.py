@@ -201,7 +201,7 @@ class _PartTexts:
                 if kind is None:
                     continue
                 whole: FnDecl = nodes[0].op.fn  # type: ignore[attr-defined]
-                if len(kinds) == 1 and self._is_own(whole):
+                if len(kinds) == 1 and self._subject.owns(whole):
                     edits += self._changed(whole, nodes[0])
                     continue
                 new.append(self._new(whole, nodes[0], self._names.one(f"{whole.func_name}_parts")))
@@ -247,14 +247,6 @@ class _PartTexts:
             by_place.setdefault(self._lines[written], []).append(f"{name} = {text}\n")
         for place, lines in by_place.items():
             yield Edit(Span(place, place), "".join(lines))
-
-    def _is_own(self, fn: FnDecl) -> bool:
-        """Whether a function is declared in this file, of which no other program reads it, and may change there."""
-        if self._subject.defines_in_impl:
-            return False  # those of the task stay as they are, and in its program types are written in another form
-        has_types = fn.input_span.end > fn.input_span.start and fn.output_span.end > fn.output_span.start
-        shown = self._subject.text[fn.span.start : fn.span.end]
-        return shown == fn.func_name and has_types and len(self._subject.result.programs) == 1
 
     def _changed(self, fn: FnDecl, node: TypedNode) -> Iterator[Edit]:
         inputs, output = self._types(node, self._parts.functions[node.index])

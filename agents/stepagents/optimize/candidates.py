@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
 from typing import Final
@@ -77,6 +77,21 @@ class FasterText:
     def niche(self) -> int:
         """How many changes led to it that cannot be made again with other numbers: programs of as many are compared."""
         return sum(step.rewrite not in _WRITTEN_AGAIN for step in self.steps)
+
+
+@dataclass
+class NicheBests:
+    """The fewest cycles of the programs of each niche (:attr:`FasterText.niche`)."""
+
+    _fewest: dict[int, int] = field(default_factory=dict, init=False)
+
+    def note(self, niche: int, cycles: int) -> None:
+        """Take in what a program takes."""
+        self._fewest[niche] = min(self._fewest.get(niche, cycles), cycles)
+
+    def beside(self, niche: int, cycles: int) -> float:
+        """Return how many times the cycles of the best of its niche a program takes; one of that niche was noted."""
+        return max(cycles, 1) / max(self._fewest[niche], 1)
 
 
 def key_of(text: str) -> str:

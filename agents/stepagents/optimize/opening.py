@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from stepagents.optimize.candidates import FasterText
+from stepagents.optimize.candidates import FasterText, NicheBests
 from stepcore.jobdata.optimizing import Figures
 
 _WIDTH: Final = 2  # programs that are rewritten further after each few candidates
@@ -26,14 +26,13 @@ class OpenPrograms:
 
     _open: list[FasterText] = field(default_factory=list, init=False)
     _alike: Counter[Figures] = field(default_factory=Counter, init=False)
-    _fewest: dict[int, int] = field(default_factory=dict, init=False)  # cycles of each niche
+    _bests: NicheBests = field(default_factory=NicheBests, init=False)
 
     def add(self, found: Iterable[FasterText]) -> None:
         """Take programs that were timed."""
         for each in found:
             self._open.append(each)
-            fewest = self._fewest.get(each.niche, each.figures.cycles)
-            self._fewest[each.niche] = min(fewest, each.figures.cycles)
+            self._bests.note(each.niche, each.figures.cycles)
 
     def take(self, *, at_least_one: bool) -> list[FasterText]:
         """Return the programs to rewrite next, nearest to the best of their niches first; at most two."""
@@ -55,4 +54,4 @@ class OpenPrograms:
         return self._beside_best(candidate), *candidate.cost
 
     def _beside_best(self, candidate: FasterText) -> float:
-        return candidate.figures.cycles / max(self._fewest[candidate.niche], 1)
+        return self._bests.beside(candidate.niche, candidate.figures.cycles)

@@ -17,6 +17,7 @@ from math import log
 from typing import Final, Generic, Protocol, TypeVar
 
 from stepagents.experience.optimizations import Bottleneck, Change
+from stepagents.optimize.candidates import NicheBests
 from stepagents.optimize.lessons import Place
 from stepagents.optimize.prior import RewritePrior
 
@@ -69,14 +70,13 @@ class CandidateOrder(Generic[C]):
 
     prior: RewritePrior = field(default_factory=RewritePrior)
     waiting: list[C] = field(default_factory=list)
-    _fewest: dict[int, int] = field(default_factory=dict, init=False)  # cycles of each niche
+    _bests: NicheBests = field(default_factory=NicheBests, init=False)
 
     def add(self, candidates: Sequence[C]) -> None:
         """Take further candidates."""
         self.waiting += candidates
         for each in candidates:
-            fewest = self._fewest.get(each.niche, each.cycles_before)
-            self._fewest[each.niche] = min(fewest, each.cycles_before)
+            self._bests.note(each.niche, each.cycles_before)
 
     def take(self) -> list[C]:
         """Return the candidates to try next, the likeliest first; without items all that there are."""
@@ -102,6 +102,6 @@ class CandidateOrder(Generic[C]):
 
     def _improvement(self, candidate: C) -> float:
         """Return the nats by which a candidate is expected to be better than the best program of its niche."""
-        behind = log(max(candidate.cycles_before, 1) / max(self._fewest[candidate.niche], 1))
+        behind = log(self._bests.beside(candidate.niche, candidate.cycles_before))
         expected = self.prior.expected(candidate.bottleneck, candidate.change, candidate.place, behind)
         return max(expected, _LEAST) * (1.0 if candidate.is_number else _STRUCTURE)

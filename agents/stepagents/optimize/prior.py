@@ -65,8 +65,9 @@ class RewritePrior:
         if place is not None:
             if self._lessons.has_failed(place):
                 return 0.0
-            own = Gains(self._lessons.evidence(bottleneck, change, place))
-            more, weights = more + own.beyond(beyond), weights + own.weight
+            for weight, gain in self._lessons.evidence(bottleneck, change, place):
+                more += weight * max(gain - beyond, 0.0)
+                weights += weight
         believed = self._mean * exp(-beyond / self._mean) if self._mean else 0.0
         return (_BELIEF * believed + more) / (_BELIEF + weights)
 

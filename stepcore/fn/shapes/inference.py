@@ -130,8 +130,7 @@ class _Inference(Expressions):
             case ast.Assign(targets=targets, value=expression):
                 value = self.eval(expression, scope)
                 for target in targets:
-                    self._taken_apart(target, expression, value)
-                    self._bind(target, value, scope)
+                    self._bind(target, value, scope, is_new=isinstance(expression, ast.Call | ast.List | ast.Tuple))
             case ast.AnnAssign(target=target, value=ast.expr() as expression):
                 self._bind(target, self.eval(expression, scope), scope)
             case ast.AugAssign(target=target, op=op, value=expression):
@@ -262,7 +261,7 @@ class _Inference(Expressions):
         for name in assigned_names([node]):
             scope[name] = None
 
-    def _bind(self, target: ast.expr, value: Any, scope: dict[str, Any]) -> None:
+    def _bind(self, target: ast.expr, value: Any, scope: dict[str, Any], *, is_new: bool = False) -> None:
         match target:
             case ast.Name(id=name):
                 scope[name] = value
@@ -273,7 +272,7 @@ class _Inference(Expressions):
                 known = isinstance(items, list | tuple) and len(items) == len(parts)
                 starred = any(isinstance(part, ast.Starred) for part in parts)
                 if not starred:
-                    self._unpacked(target, value, len(parts))
+                    self._unpacked(target, value, len(parts), is_new=is_new)
                 for index, part in enumerate(parts):
                     inner = part.value if isinstance(part, ast.Starred) else part
                     self._bind(inner, items[index] if known and not starred else None, scope)
@@ -282,28 +281,18 @@ class _Inference(Expressions):
                 if isinstance(base, ast.Name) and isinstance(scope.get(base.id), list):
                     scope[base.id] = None
 
-    def _unpacked(self, node: ast.expr, value: Any, count: int) -> None:
-        """Report a shape or a tensor that has certainly more or fewer items than names."""
+    def _unpacked(self, node: ast.expr, value: Any, count: int, *, is_new: bool) -> None:
+        """Report a shape, tensor or new list that has certainly more or fewer items than names: one that has a name, or
+        stands in another, may have grown by another of its names.
+        """
         found = None
-        if isinstance(value, ShapeList):
+        if isinstance(value, ShapeList) or (is_new and type(value) is list):
             found = Dim.of(len(value))
         elif isinstance(value, AbstractTensor) and value.shape:
             found = value.shape[0]
         if found is not None and self.compare.differ(found, Dim.of(count)):
-            self._misses(node, found, count)
-
-    def _taken_apart(self, target: ast.expr, node: ast.expr, value: Any) -> None:
-        """Report a new list that has more or fewer items than names: one with a name may have grown by another."""
-        if type(value) is not list or not isinstance(node, ast.Call | ast.List | ast.Tuple):
-            return
-        names = target.elts if isinstance(target, ast.Tuple | ast.List) else []
-        starred = any(isinstance(part, ast.Starred) for part in names)
-        if names and not starred and len(names) != len(value):
-            self._misses(target, Dim.of(len(value)), len(names))
-
-    def _misses(self, node: ast.expr, found: Dim, count: int) -> None:
-        text = f"there are {found} items for {counted(count, 'name')}"
-        self.findings.append(BodyFinding("STEP306", node, text))
+            text = f"there are {found} items for {counted(count, 'name')}"
+            self.findings.append(BodyFinding("STEP306", node, text))
 
     def _return(self, node: ast.expr, scope: dict[str, Any]) -> None:
         if isinstance(node, ast.IfExp) and not self.in_one_arm:

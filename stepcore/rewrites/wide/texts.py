@@ -144,7 +144,7 @@ class WideTexts:
                     continue
                 function, fn = made[group[0].index], group[0].op.fn  # type: ignore[attr-defined]
                 is_readable = fn.body.source.verbatim or not function.pieces
-                if len(kinds) == 1 and not function.is_fold and is_readable and self._is_own(fn):
+                if len(kinds) == 1 and not function.is_fold and is_readable and self._subject.owns(fn):
                     edits += self._changed(fn, function, group[0])
                     continue
                 written = self._written(fn, function, group[0])
@@ -168,14 +168,6 @@ class WideTexts:
         if is_same and function.has_state == function.is_fold:
             return None
         return inputs, output, function.body
-
-    def _is_own(self, fn: FnDecl) -> bool:
-        """Whether a function is declared in this file, of which no other program reads it, and may change there."""
-        if self._subject.defines_in_impl:
-            return False  # those of the task stay as they are, and in its program types are written in another form
-        shown = self._subject.text[fn.span.start : fn.span.end]
-        has_types = fn.input_span.end > fn.input_span.start and fn.output_span.end > fn.output_span.start
-        return shown == fn.func_name and has_types and len(self._subject.result.programs) == 1
 
     def _types(self, node: TypedNode, function: WideFunction) -> tuple[tuple[Single, ...], tuple[Single, ...]]:
         """Return the components that a function takes and gives now."""
