@@ -107,12 +107,15 @@ def _lists(result: Any, reference: Any, output: int, component: int, equal_nan: 
     return replace(found, detail=detail, mismatch=replace(found.mismatch, index=index))
 
 
-def close(result: Tensor, reference: Tensor) -> bool:
-    """Whether a verdict would not tell two tensors apart; quicker than :func:`compare`, which says why not."""
+def close(result: Tensor, reference: Tensor, times: float = 1.0) -> bool:
+    """Whether a verdict would not tell two tensors apart; quicker than :func:`compare`, which says why not.
+
+    ``times`` multiplies the tolerances.
+    """
     if result.shape != reference.shape or result.dtype != reference.dtype:
         return False
     relative, absolute = TOLERANCES.get(result.dtype, (0.0, 0.0))
-    return bool(torch.isclose(result, reference, rtol=relative, atol=absolute).all())
+    return bool(torch.isclose(result, reference, rtol=times * relative, atol=times * absolute).all())
 
 
 def _unravelled(position: int, shape: Sequence[int]) -> tuple[int, ...]:

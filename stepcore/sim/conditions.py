@@ -76,6 +76,7 @@ _STEPS: Final = frozenset({"floor", "ceil", "round", "trunc", "frac", "remainder
 _OF_NAN: Final = frozenset({"isnan", "isinf", "isfinite", "isneginf", "isposinf"})
 _NEGATIONS: Final = frozenset({"logical_not", "bitwise_not"})
 _ORDERS: Final = frozenset({"argmax", "argmin", "argsort", "sort", "topk", "kthvalue", "median", "mode", "msort"})
+_PAIRED: Final = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "sign", "heaviside"})  # what asks whether two are equal
 _ARITHMETIC: Final = frozenset({"add", "sub", "rsub", "mul", "div", "truediv", "floor_divide", "remainder", "fmod"})
 # Recorded steps that decide nothing, by their tags; of those between two numbers only a constant is a bound.
 _HARMLESS: Final = frozenset(
@@ -156,7 +157,8 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
     It is active through a whole reference, and of a program in those steps of element functions that may decide
     something. ``at`` is the expression that an interpreter carries out; without one a condition stands in the user's
     Python that is running, if ``python``, and is none of the computation's own otherwise. ``numbers`` are constants
-    that the computation calculates with, ``orders`` tells whether it asks which of some numbers is the largest.
+    that the computation calculates with, ``orders`` tells whether it asks which of some numbers is the largest,
+    ``unstable`` whether it does so without a promise which of equal ones comes first.
     ``limits`` are the least and the greatest whole number that is drawn.
     """
 
@@ -169,6 +171,7 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
         self.seen: dict[Key, ConditionSeen] = {}
         self.numbers: set[float] = set()
         self.orders = False
+        self.unstable = False
         self._python = python
         self._noted: dict[int, Tensor] = {}  # by their memory, truth values that were noted where they were compared
 
@@ -216,6 +219,7 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
         known = name if name in _BOUNDS else f"{name}.{func._overloadname}"
         if name in _ORDERS or known in ("max.dim", "min.dim"):
             self.orders = True
+            self.unstable = self.unstable or not _is_stable(func, args, kwargs)
         if name in _ARITHMETIC and len(self.numbers) < _MOST_VALUES:
             self._calculate(args[1:2])
         if name in _TRUE:
@@ -295,6 +299,11 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
             return
         ways = (Way.ABOVE if bool(mask.any()) else NOWHERE) | (NOWHERE if bool(mask.all()) else Way.BELOW)
         self._add("mask", 0, ways, None, ())
+
+    @property
+    def pairs(self) -> bool:
+        """Whether it asks whether two numbers are equal, or which comes first, which only equal ones show."""
+        return any(kind in _PAIRED for _place, kind, _slot in self.seen) or (self.orders and not self.unstable)
 
     def leave(self, value: Tensor) -> None:
         """Note that a number leaves torch: it may be compared with any constant of the text, and no data show all."""
@@ -402,6 +411,11 @@ def _is_decided(kind: str, low: int, high: int, bound: float) -> bool:
         possible |= Way.ABOVE
     true = _TRUE.get(kind, Way.BELOW)
     return not possible & true or not possible & ~true
+
+
+def _is_stable(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a call promises which of equal numbers comes first."""
+    return func._overloadname == "stable" and _argument(func, args, kwargs, "stable") is True
 
 
 def _argument(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], name: str) -> Any:

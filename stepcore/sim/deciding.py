@@ -42,7 +42,7 @@ _SELECTS: Final = frozenset({"maximum", "minimum", "max", "min", "fmax", "fmin"}
 def may_decide(graph: TypedGraph, prelude: CodeBlock | None) -> bool:
     """Whether an element function of ``graph`` may hold a condition, by its text and that of what is global."""
     names = "" if prelude is None or _CALLED.search(prelude.source.text) is None else prelude.source.text
-    return any(_in_text(body, names) for body in _bodies(graph))
+    return any(_in_text(body, names) for body in bodies(graph))
 
 
 def may_hide(graph: TypedGraph, spec: ProgramSpec) -> bool:
@@ -53,9 +53,9 @@ def may_hide(graph: TypedGraph, spec: ProgramSpec) -> bool:
         graph: the program.
         spec: its task; one without references in texts has a function of Python, of which nothing is known.
     """
-    references = [block for port in spec.outputs or () for block in port.transforms]
+    references = references_of(spec)
     prelude = () if spec.scope.prelude is None else (spec.scope.prelude,)
-    return not references or any(_hides(block.source.text) for block in (*_bodies(graph), *references, *prelude))
+    return not references or any(_hides(block.source.text) for block in (*bodies(graph), *references, *prelude))
 
 
 def may_count(graph: TypedGraph, spec: ProgramSpec) -> bool:
@@ -63,8 +63,12 @@ def may_count(graph: TypedGraph, spec: ProgramSpec) -> bool:
     types = [*(stream.type for stream in graph.streams), *(port.type for port in (*spec.inputs, *spec.parameters))]
     if any(is_whole(item) for each in types for item in components(each.element)):
         return True
-    references = [block for port in spec.outputs or () for block in port.transforms]
-    return any(_casts(block.source.text) for block in (*_bodies(graph), *references))
+    return any(_casts(block.source.text) for block in (*bodies(graph), *references_of(spec)))
+
+
+def references_of(spec: ProgramSpec) -> list[CodeBlock]:
+    """Return the texts of a task's references; none of a program whose reference is a function of Python."""
+    return [block for port in spec.outputs or () for block in port.transforms]
 
 
 @lru_cache(maxsize=1024)
@@ -72,11 +76,17 @@ def _casts(text: str) -> bool:
     return _WHOLE.search(text) is not None
 
 
-def _bodies(graph: TypedGraph) -> Iterator[CodeBlock]:
+def functions_of(graph: TypedGraph) -> Iterator[FnDecl]:
+    """Yield the element functions of a program."""
     for node in graph.nodes:
         for value in vars(node.op).values():
             if isinstance(value, FnDecl):
-                yield value.body
+                yield value
+
+
+def bodies(graph: TypedGraph) -> Iterator[CodeBlock]:
+    """Yield the texts of these."""
+    return (decl.body for decl in functions_of(graph))
 
 
 @lru_cache(maxsize=1024)

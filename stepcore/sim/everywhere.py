@@ -11,8 +11,9 @@ from stepcore.check.programs import Checked
 from stepcore.findings.codes import Outcome, about
 from stepcore.findings.diagnostics import Severity
 from stepcore.findings.errors import SimError
-from stepcore.findings.verdict import FunctionalPart, Verdict
+from stepcore.findings.verdict import FunctionalPart, Untested, Verdict
 from stepcore.graph.ir import ProgramSpec
+from stepcore.sim.doubted import doubted_sizes, wrong_at
 from stepcore.sim.functional import Session
 from stepcore.sim.resized import has_declared_shapes
 from stepcore.sizes.dim import DimError
@@ -32,8 +33,10 @@ def examined_everywhere(session: Session, checked: Checked, at: At, make: Make, 
     shapes than declared there; the data are too large) a program is not judged.
     """
     verdict = session.examined(checked, decided)
-    if not verdict.accepted or checked.followed is None:
+    if not verdict.accepted:
         return verdict
+    if checked.followed is None:
+        return _doubted(session, checked, at, make, verdict)
     for sizes, there in elsewhere(checked, at):
         reason = wrong_there(there, make)
         if reason is not None:
@@ -43,6 +46,21 @@ def examined_everywhere(session: Session, checked: Checked, at: At, make: Make, 
             part = FunctionalPart(False, detail, verdict.functional.max_abs_error, code=code)
             return replace(verdict, functional=part, untested=None)
     return verdict
+
+
+def _doubted(session: Session, checked: Checked, at: At, make: Make, verdict: Verdict) -> Verdict:
+    """Return a verdict with a note where a number in a function may be that of a size, see :mod:`stepcore.sim.doubted`.
+
+    It is no part of what a verdict is worth on other data, which nothing looks at where these are many.
+    """
+    sizes = doubted_sizes(checked.typed, session.spec, session.bindings) if session.is_examined else {}
+    there = at(sizes) if sizes else None
+    reason = None if there is None else wrong_there(there, make)
+    if reason is None:
+        return verdict
+    known = verdict.untested or Untested()
+    note = wrong_at(session.bindings, sizes, reason[1])
+    return replace(verdict, untested=replace(known, conditions=(*known.conditions, note)))
 
 
 def wrong_there(there: Checked, make: Make) -> tuple[str, str] | None:

@@ -30,13 +30,14 @@ from stepcore.ops.base import RuleError
 from stepcore.records import Record
 from stepcore.sim.compare import compare
 from stepcore.sim.conditions import Noting
-from stepcore.sim.deciding import may_count, may_decide, may_hide
+from stepcore.sim.deciding import may_count, may_decide
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
 from stepcore.sim.layout import put_together
 from stepcore.sim.ragged import StreamData
 from stepcore.sim.runtime import RuntimeImpl
-from stepcore.sim.strength import EXAMINED, Strength, all_finite, examine_world, not_on
+from stepcore.sim.strength import EXAMINED, Recipe, Strength, all_finite, examine_world, not_on
+from stepcore.sim.suspected import suspected
 from stepcore.sim.unsaid import Examined, Runs, Said
 from stepcore.sim.world import Reference, World
 from stepcore.sizes.dim import DimError
@@ -235,6 +236,11 @@ class Session:
             return [[tensor for output in outputs for tensor in output]]
         return outputs
 
+    @property
+    def is_examined(self) -> bool:
+        """Whether is looked at what verdicts on these data are worth."""
+        return self._examine and self.bounds.fixed <= EXAMINED
+
     def strength(self) -> Strength:
         """Return what a verdict on these data says; examined once, when the first program is right.
 
@@ -315,16 +321,16 @@ class Session:
             if len(self._said_of) >= _MOST_SAID:
                 self._said_of.clear()
             decides = may_decide(graph, self.spec.scope.prelude)
-            hides = may_hide(graph, self.spec)
+            recipes = suspected(graph, self.spec, examined.coverage.reference)
             counts = may_count(graph, self.spec)
-            concerns = hides or counts or examined.concerns(decides)
-            ways = (decides, hides, counts)
+            concerns = bool(recipes) or counts or examined.concerns(decides)
+            ways = (decides, recipes, counts)
             said = self._judge_further(graph, examined, open_, ways) if concerns else Said(None, open_)
             self._said_of[key] = said
         return said
 
     def _judge_further(
-        self, graph: TypedGraph, examined: Examined, open_: Untested | None, ways: tuple[bool, bool, bool]
+        self, graph: TypedGraph, examined: Examined, open_: Untested | None, ways: tuple[bool, tuple[Recipe, ...], bool]
     ) -> Said:
         def run(world: World) -> Comparison:
             try:
@@ -341,7 +347,7 @@ class Session:
             return noting
 
         runs = Runs(run, note, lambda world: self._results(graph, world))
-        return examined.say(self.world, runs, open_, decides=ways[0], hides=ways[1], counts=ways[2])
+        return examined.say(self.world, runs, open_, decides=ways[0], recipes=ways[1], counts=ways[2])
 
     def _mismatch(self, graph: TypedGraph, known: Static, first: Comparison, start: float) -> Verdict:
         """Let fp64 decide: long sums and ties reorder roundings."""

@@ -25,6 +25,7 @@ from stepcore.sim.compare import compare
 from stepcore.sim.conditions import Noting
 from stepcore.sim.inferring import FLOATING
 from stepcore.sim.strength import EXAMINED, not_on
+from stepcore.sim.suspected import everything
 from stepcore.sim.unsaid import Examined, Runs
 from stepcore.sim.world import World
 from stepcore.sizes.dim import DEFAULT_SIZES
@@ -212,7 +213,7 @@ def _strengthened(
     try:
         runs = Runs(run, note, lambda other: _results(program, spec, other))
         counts = any(not each.is_floating_point() for tensors in drawn.drawn.values() for each in tensors)
-        said = examined.say(drawn, runs, strength.untested, decides=True, hides=True, counts=counts)
+        said = examined.say(drawn, runs, strength.untested, decides=True, recipes=everything(spec), counts=counts)
     except SimError as error:
         return error.judged(), None, None
     if said.wrong is not None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias
 from zlib import crc32
 
@@ -26,7 +27,7 @@ from stepcore.findings.verdict import Untested, UntestedCondition
 from stepcore.graph.ir import Port
 from stepcore.records import Record
 from stepcore.sim.compare import close
-from stepcore.sim.draw import draw, seeded, selects
+from stepcore.sim.draw import draw, is_whole, seeded, selects, whole_limits
 from stepcore.sim.flow import FlowMode, reaching
 from stepcore.sim.nested import values_of
 from stepcore.sim.runs import runs_within
@@ -43,6 +44,17 @@ _SELDOM: Final = 0.01  # a chance that data show nothing of an input which is to
 _MOST_RUNS: Final = 256
 
 
+class DataKind(Enum):
+    """What numbers are made of those of a generator; the value is what messages call them."""
+
+    SPREAD = "as they are"
+    NEGATIVE = "numbers below -2"
+    POSITIVE = "numbers above 2"
+    SIGNED = "numbers of any sign"
+    FEW = "few numbers, many of them equal"
+    ENDS = "the least and the greatest whole numbers that are stated"
+
+
 class Recipe(Record):
     """Other data for all inputs at once; ``spread`` multiplies floating-point numbers of a generator.
 
@@ -52,10 +64,13 @@ class Recipe(Record):
     seed: int
     spread: float = 1.0
     signed: bool = False
+    kind: DataKind = DataKind.SPREAD
 
     @property
     def text(self) -> str:
         """What messages call such data."""
+        if self.kind is not DataKind.SPREAD:
+            return str(self.kind.value)
         if self.spread == 1.0:
             return f"seed {self.seed}"
         times = f"{self.spread:g} times larger" if self.spread > 1.0 else f"{1 / self.spread:g} times smaller"
@@ -71,6 +86,7 @@ _RECIPES: Final = (
     Recipe(7949, 64.0, True),
     Recipe(7951, 1024.0),
     Recipe(7963, 1024.0, True),
+    Recipe(7993, kind=DataKind.FEW),
 )
 
 
@@ -242,10 +258,13 @@ def _all_open(name: str, labels: Sequence[str], still: set[int]) -> bool:
 
 
 def _differs(before: Tensor, after: Tensor) -> bool:
-    """Whether a verification would tell these results apart; what became infinite or NaN says nothing."""
+    """Whether a verification of both would reject what is the same for them: it is far from one of them.
+
+    What became infinite or NaN says nothing.
+    """
     if before.shape == after.shape and not as_finite([after], [before]):
         return False
-    return not close(after, before)
+    return not close(after, before, 2.0)
 
 
 def _missed(before: Tensor, after: Tensor) -> float:
@@ -290,7 +309,10 @@ def redraw(
         if port.data_gen == "binary":
             return found
         items = components(port.type.element)
-        return [t if selects(item) else _spread(t, recipe) for item, t in zip(items, found, strict=True)]
+        if recipe.kind is DataKind.SPREAD:
+            return [t if selects(item) else _spread(t, recipe) for item, t in zip(items, found, strict=True)]
+        limits = whole_limits(port)
+        return [_made(recipe.kind, item, t, limits) for item, t in zip(items, found, strict=True)]
 
 
 def is_fixed(port: Port) -> bool:
@@ -316,6 +338,33 @@ def _spread(tensor: Tensor, recipe: Recipe) -> Tensor:
     if recipe.signed:
         tensor = tensor * (torch.randint(0, 2, tensor.shape) * 2 - 1)
     return tensor * recipe.spread
+
+
+def _made(kind: DataKind, item: Single, tensor: Tensor, limits: tuple[int, int]) -> Tensor:
+    """Return other numbers of ``kind`` in the place of ``tensor``; whole ones stay within ``limits``."""
+    low, high = limits
+    if is_whole(item) and kind in (DataKind.FEW, DataKind.ENDS):
+        if kind is DataKind.FEW:
+            return torch.randint(low, min(low + 2, high) + 1, tensor.shape, dtype=tensor.dtype)
+        return _with_ends(tensor, limits)
+    if not tensor.is_floating_point() or selects(item) or kind is DataKind.ENDS:
+        return tensor
+    if kind is DataKind.FEW:
+        return torch.randint(-2, 3, tensor.shape).to(tensor.dtype)
+    if kind is DataKind.SIGNED:
+        return tensor * (torch.randint(0, 2, tensor.shape) * 2 - 1)
+    away = tensor.abs() * 4 + 2
+    return -away if kind is DataKind.NEGATIVE else away
+
+
+def _with_ends(tensor: Tensor, limits: tuple[int, int]) -> Tensor:
+    """Return ``tensor`` with each of two numbers in a quarter of its places."""
+    result = tensor.clone().reshape(-1)
+    places = torch.randperm(result.numel())
+    share = max(1, result.numel() // 4)
+    for number, limit in enumerate(reversed(limits)):
+        result[places[number * share : (number + 1) * share]] = limit
+    return result.reshape(tensor.shape)
 
 
 def examine_world(world: World, flow: FlowMode | None = None) -> Strength:

@@ -23,18 +23,22 @@ from torch import Tensor
 from stepcore.findings.codes import Outcome, about
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Comparison
+from stepcore.graph.ir import Port
 from stepcore.records import Record
 from stepcore.sim.compare import compare
+from stepcore.sim.conditions import Noting
+from stepcore.sim.draw import is_whole
 from stepcore.sim.nested import values_of
 from stepcore.sim.runs import runs_within
-from stepcore.sim.strength import Recipe, as_finite, redraw, redrawable
+from stepcore.sim.strength import DataKind, Recipe, as_finite, redraw, redrawable
 from stepcore.sim.world import World
+from stepcore.types import components
 
 Columns: TypeAlias = Sequence[Sequence[Any]]
 Results: TypeAlias = Callable[[World], Columns]
 
 _SMALL: Final = Recipe(6203, 2.0**-20)
-_STRETCHES: Final = (Recipe(6211, 8.0, True), Recipe(6217, 1024.0, True), _SMALL)  # powers of two, exact in fp32
+STRETCHES: Final = (Recipe(6211, 8.0, True), Recipe(6217, 1024.0, True), _SMALL)  # powers of two, exact in fp32
 _ALIKE: Final = 256  # units of rounding by which a number, and
 _SUMMED: Final = 8  # of the largest one by which any may differ in the precision of the run
 _ROUNDING: Final = 2.0**16  # how much farther off a run in fp32 is where rounding explains a difference in fp64
@@ -52,26 +56,28 @@ class Unlike(Record):
 class Stretched:
     """The stretched data of one task, each made once.
 
-    ``world`` is in fp64, ``work`` that of one run of the reference, and ``orders`` tells whether it asks for the place
+    ``world`` is in fp64, ``work`` that of one run of the reference, and ``noting`` tells whether it asks for the place
     of the largest.
     """
 
     world: World
     work: int
-    orders: bool
+    noting: Noting
     _made: dict[tuple[Recipe, torch.dtype], World | None] = field(default_factory=dict)
 
-    def judge(self, drawn: World, results: Results, asks_order: Callable[[], bool]) -> Unlike | None:
+    def judge(
+        self, drawn: World, results: Results, noted: Callable[[], Noting], recipes: Sequence[Recipe] = STRETCHES
+    ) -> Unlike | None:
         """Return how a program that is right on ``drawn`` is wrong on numbers of other sizes; None where it is not.
 
-        ``results`` is what it gives, a list of components for each output; ``asks_order`` runs it once more to see
-        whether it asks for the place of the largest.
+        ``results`` is what it gives, a list of components for each output; ``noted`` runs it once more to see
+        whether it asks for the place of the largest. ``recipes`` are the data that are tried.
 
         Raises:
             SimError: it fails on data on which the reference does not.
         """
         most = runs_within(self.work)
-        for number, recipe in enumerate(_STRETCHES):
+        for number, recipe in enumerate(recipes):
             data = self._data(recipe, drawn) if number < most else None
             if data is None:
                 continue
@@ -82,7 +88,7 @@ class Stretched:
             if _are_alike(outputs, data.references()):
                 continue
             found = self._differs(recipe, results, outputs, data)
-            if found is not None and (recipe is _SMALL or not asks_order()):
+            if found is not None and not _hangs_on_ties(recipe, noted):
                 return Unlike(recipe, found)
         return None
 
@@ -90,7 +96,8 @@ class Stretched:
         """Return the data of ``recipe`` for runs like those on ``base``; None where there are none that count."""
         key = (recipe, base.dtype)
         if key not in self._made:
-            self._made[key] = None if self.orders and recipe is not _SMALL else _stretched(recipe, base)
+            tied = _hangs_on_ties(recipe, lambda: self.noting)
+            self._made[key] = None if tied else _stretched(recipe, base)
         return self._made[key]
 
     def _differs(self, recipe: Recipe, results: Results, rough: Columns, data: World) -> Comparison | None:
@@ -115,13 +122,20 @@ class Stretched:
         return None if again.ok else again
 
 
+def _hangs_on_ties(recipe: Recipe, noted: Callable[[], Noting]) -> bool:
+    """Whether results on such data may hang on which of equal numbers is the largest, which is nobody's promise."""
+    if recipe.kind is DataKind.FEW:
+        return noted().unstable
+    return recipe.kind is DataKind.SPREAD and recipe.spread > 1.0 and noted().orders
+
+
 def _stretched(recipe: Recipe, base: World) -> World | None:
     """Return ``base`` on other inputs; None where none holds floating-point numbers that may be any, or the reference
     gives no results that count.
     """
     ports, drawn = base.ports, base.drawn
     names = [name for name in drawn if name not in base.parameters]
-    if not any(redrawable(ports[name]) and any(t.is_floating_point() for t in drawn[name]) for name in names):
+    if not any(_may_be_made(recipe, ports[name], drawn[name]) for name in names):
         return None
     with torch.inference_mode():
         other = base.beside(
@@ -132,6 +146,12 @@ def _stretched(recipe: Recipe, base: World) -> World | None:
         return other if all(as_finite(found, before) for found, before in pairs) else None
     except SimError:
         return None
+
+
+def _may_be_made(recipe: Recipe, port: Port, tensors: Sequence[Tensor]) -> bool:
+    whole = recipe.kind in (DataKind.FEW, DataKind.ENDS) and any(map(is_whole, components(port.type.element)))
+    fractions = recipe.kind is not DataKind.ENDS and any(each.is_floating_point() for each in tensors)
+    return redrawable(port) and (whole or fractions)
 
 
 def _are_alike(outputs: Columns, references: Columns) -> bool:

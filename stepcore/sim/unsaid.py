@@ -6,6 +6,7 @@ The one place where the examination of a task (:mod:`stepcore.sim.strength`), th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -58,7 +59,7 @@ class Examined:
         noting = Noting(world.drawn, world.limits, python=world.python)
         with world.noted(noting):
             strength = examine_world(world, noting)
-        stretched = Stretched(world, strength.work, noting.orders)
+        stretched = Stretched(world, strength.work, noting)
         whole = WholeNumbers(world, strength.work)
         return Examined(world, strength, Coverage(world, noting, strength.work), stretched, whole)
 
@@ -73,13 +74,20 @@ class Examined:
         return decides or self.coverage.decides or bool(self.fixed)
 
     def say(
-        self, drawn: World, program: Runs, known: Untested | None, *, decides: bool, hides: bool, counts: bool
+        self,
+        drawn: World,
+        program: Runs,
+        known: Untested | None,
+        *,
+        decides: bool,
+        recipes: Sequence[Recipe],
+        counts: bool,
     ) -> Said:
         """Say what the verdict on a program is worth, see :meth:`Coverage.judge`.
 
         ``known`` is what the examination of the task leaves open, ``decides`` whether the program may hold conditions,
-        ``hides`` whether it or the reference has constants far from 1, and ``counts`` whether either computes with
-        whole numbers of data.
+        ``recipes`` are the data on which it may differ from the reference without one
+        (:mod:`stepcore.sim.suspected`), and ``counts`` tells whether either computes with whole numbers of data.
 
         Raises:
             SimError: it fails on data on which the reference does not.
@@ -91,8 +99,8 @@ class Examined:
             if covered.wrong is not None:
                 return Said(covered.wrong)
             conditions = (*conditions, *covered.conditions)
-        if hides:
-            unlike = self.stretched.judge(drawn, program.results, lambda: program.note(drawn).orders)
+        if recipes:
+            unlike = self.stretched.judge(drawn, program.results, lambda: program.note(drawn), recipes)
             if unlike is not None:
                 return Said(Wrong(not_on(unlike.recipe.text), unlike.found))
         if counts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 import torch
@@ -302,7 +303,7 @@ def _unfamiliar(
     given = [*args, *kwargs.values(), *own]
     countable(given)
     values = list(_flat(given))
-    numbers = [value for value in values if type(value) in (int, float) and value > 1]
+    numbers = [value for value in values if type(value) in (int, float) and 1 < value < inf]  # inf is no size
     growth = _product_of(numbers)
     sizes = [max(value.numel(), 1) for value in values if isinstance(value, torch.Tensor)]
     if not sizes or any(number > limits.numel for number in numbers):
