@@ -116,7 +116,9 @@ def recognized(path: Path, name: str, sizes: dict[str, int]) -> tuple[TracedFunc
     return function, plan
 
 
-@pytest.mark.parametrize("sizes", [("lane", "TR", "x0"), ("s", "rest", "i")], ids=["rows and lanes", "streams"])
+@pytest.mark.parametrize(
+    "sizes", [("lane", "TR", "of_keys"), ("scored", "rest", "every")], ids=["rows and lanes", "streams"]
+)
 @pytest.mark.parametrize(
     "point", [LanePoint(8, 3, "dynamic"), LanePoint(8, 2, "longest", parts=2), LanePoint(8, 3, "coarse")]
 )

@@ -319,7 +319,9 @@ def test_each_spelling_is_right(source: Path, name: str, rows: int) -> None:
 
 @pytest.mark.parametrize(("name", "rows", "shared"), [("contracted", 0, 1), ("looped", 4, 1), ("one_hot", 4, 2)])
 @pytest.mark.parametrize(
-    "sizes", [("expert", "steps", "region", "TF"), ("member", "y", "i", "s0")], ids=["indices", "streams"]
+    "sizes",
+    [("expert", "steps", "region", "TF"), ("member", "total", "read_0", "sent")],
+    ids=["indices", "streams"],
 )
 def test_sizes_may_be_called_what_streams_and_indices_are(
     source: Path, name: str, rows: int, shared: int, sizes: tuple[str, ...]

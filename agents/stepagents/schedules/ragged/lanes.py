@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 _I64: Final = Scalar("int64")
 _LOCALS: Final = (
-    "requests", "queries", "lanes", "lane_of", "dealt", "outs", "counted", "query", "rest", "weighed", "s", "o",
-    "lane", "TR", *(f"{name}{copy}" for name in "rixaksln" for copy in range(3)),
+    "requests", "queries", "lanes", "lane_of", "dealt", "outs", "query", "rest", "weighed", "scored", "folded",
+    "lane", "TR", "of_tiles", "of_rows", "counts", "counted", "counted_to", "counted_at", "counted_left", "of_keys",
+    "of_left", "key_places", "value_places", "keys_to", "keys_read", "every", "ordered", "lengths_ordered",
+    "lengths_sorted", "order_in", "order_read", "order_out", "lanes_out", "lanes_back",
 )  # fmt: skip
 _LEAST: Final = 4  # tiles of a cache, at the smallest sizes that a program is verified at
 _ONLINE: Final = """\
@@ -192,26 +194,27 @@ class _Writing:
         requests = prod(plan.outer, start=Dim.of(1))
         pieces, wanted = own_size(requests * point.parts), own_size(requests)
         lane = [
-            "r0, r1 = step.Copy().apply({request})",
-            f"counted = step.FlatMap(fn=step.count).apply(step.Promote(b=0).apply(step.Map(fn={tiles}).apply(r0)))",
-            "i0, i1, i2 = step.Copy(n=3).apply(counted)",
-            "x0, x1 = step.Copy().apply(step.RepeatRef().apply((r1, i0)))",
-            f"a0, a1 = step.Copy().apply(step.Map(fn={address}).apply((x0, i1)))",
-            f"k0, k1 = step.Copy().apply({self._random(keys, dispatch)}.apply(a0))",
-            "query = step.RepeatRef().apply(({query}, k0))",
-            f"rest = step.Map(fn={left}).apply((x1, i2))",
-            f"s = step.Map(fn={scores}, bw={speeds[0]}).apply(({self._order('query', 'k1')}, rest))",
-            f"weighed = {self._random(values, dispatch)}.apply(a1)",
-            f"o = step.Accum(fn={online}, b=1, bw={speeds[1]}).apply((s, weighed))",
-            f"{{out}}step.Map(fn={finish}{{depth}}).apply(o)",
+            "of_tiles, of_rows = step.Copy().apply({request})",
+            f"counts = step.Map(fn={tiles}).apply(of_tiles)",
+            "counted = step.FlatMap(fn=step.count).apply(step.Promote(b=0).apply(counts))",
+            "counted_to, counted_at, counted_left = step.Copy(n=3).apply(counted)",
+            "of_keys, of_left = step.Copy().apply(step.RepeatRef().apply((of_rows, counted_to)))",
+            f"key_places, value_places = step.Copy().apply(step.Map(fn={address}).apply((of_keys, counted_at)))",
+            f"keys_to, keys_read = step.Copy().apply({self._random(keys, dispatch)}.apply(key_places))",
+            "query = step.RepeatRef().apply(({query}, keys_to))",
+            f"rest = step.Map(fn={left}).apply((of_left, counted_left))",
+            f"scored = step.Map(fn={scores}, bw={speeds[0]}).apply(({self._order('query', 'keys_read')}, rest))",
+            f"weighed = {self._random(values, dispatch)}.apply(value_places)",
+            f"folded = step.Accum(fn={online}, b=1, bw={speeds[1]}).apply((scored, weighed))",
+            f"{{out}}step.Map(fn={finish}{{depth}}).apply(folded)",
         ]
         ending = ["{results}"]
         if point.parts > 1:
-            lane[-2:] = [f"{{out}}step.Accum(fn={online}, b=1, bw={speeds[1]}{{depth}}).apply((s, weighed))"]
+            lane[-2:] = [f"{{out}}step.Accum(fn={online}, b=1, bw={speeds[1]}{{depth}}).apply((scored, weighed))"]
             joined = self._declare("joined", state, state, _JOINED, (float("-inf"), 0, 0))
             ending = [
-                f"o = step.Reshape(S={point.parts}, L=[0]).apply({{results}})",
-                f"step.Map(fn={finish}).apply(step.Accum(fn={joined}, b=1, bw={speeds[2]}).apply(o))",
+                f"folded = step.Reshape(S={point.parts}, L=[0]).apply({{results}})",
+                f"step.Map(fn={finish}).apply(step.Accum(fn={joined}, b=1, bw={speeds[2]}).apply(folded))",
             ]
         lines = ["TR = " + str(rows), "# a request is its number and the rows that it sees"]
         lengths = own_name(plan.lengths.name)
@@ -241,17 +244,19 @@ class _Writing:
     def _sorted(self, lengths: str, requests: str, query: TilePart) -> list[str]:
         """Return the lines of requests and queries, the longest first."""
         more = f" + {self._plan.more}" if self._plan.more else ""
-        every = Buffer(_I64, (prod(self._plan.outer, start=Dim.of(1)),))
+        numbers = Buffer(_I64, (prod(self._plan.outer, start=Dim.of(1)),))
         order = "torch.argsort(input[0], descending=True, stable=True)"
-        order = self._declare("order", every, every, f"return [{order}]")
-        seen = self._declare("seen", every, every, f"return [torch.sort(input[0], descending=True).values{more}]")
+        order = self._declare("order", numbers, numbers, f"return [{order}]")
+        seen = self._declare("seen", numbers, numbers, f"return [torch.sort(input[0], descending=True).values{more}]")
         tile = f"tile=[{query_tile(self._tile(query))}]{self._port()}"
         return [
             "# the longest first: who begins it last waits for it alone",
-            f"l0, l1 = step.Copy().apply(step.Bufferize(a=1).apply(step.Promote(b=1).apply({lengths})))",
-            f"n0, n1, n2 = step.Copy(n=3, depth={requests}).apply(step.FlatMap(fn={order}).apply(l0))",
-            f"requests = step.Zip().apply((n0, step.FlatMap(fn={seen}).apply(l1)))",
-            f"queries = step.RandomOffChipLoad(tensor={own_name(query.node.name)}, {tile}).apply(n1)",
+            f"every = step.Bufferize(a=1).apply(step.Promote(b=1).apply({lengths}))",
+            "lengths_ordered, lengths_sorted = step.Copy().apply(every)",
+            f"ordered = step.FlatMap(fn={order}).apply(lengths_ordered)",
+            f"order_in, order_read, order_out = step.Copy(n=3, depth={requests}).apply(ordered)",
+            f"requests = step.Zip().apply((order_in, step.FlatMap(fn={seen}).apply(lengths_sorted)))",
+            f"queries = step.RandomOffChipLoad(tensor={own_name(query.node.name)}, {tile}).apply(order_read)",
         ]
 
     def _cut(self, tiles: str, most: str) -> list[str]:
@@ -283,11 +288,11 @@ class _Writing:
     def _dealt(self, count: str, lane: Sequence[str], ending: Sequence[str]) -> list[str]:
         point = self._point
         said = line_comment(self._plan.product)
-        kind, places = ("Random", "n2") if point.dealing == "longest" else ("Linear", "")
+        kind, places = ("Random", "order_out") if point.dealing == "longest" else ("Linear", "")
         store = f"step.{kind}OffChipStore(tensor={self.memory}{self._port()})"
         if point.lanes == 1:
-            body = [line.format(request="requests", query="queries", out="o = ", depth="") for line in lane]
-            return [*said, *body, *self._stored(store, "", ending, "o")]
+            body = [line.format(request="requests", query="queries", out="folded = ", depth="") for line in lane]
+            return [*said, *body, *self._stored(store, "", ending, "folded")]
         lines: list[str] = []
         policy, depth, asked = '"free"', 1, "2"
         if point.dealing not in FREE:
@@ -299,8 +304,8 @@ class _Writing:
         room = str(depth) if point.dealing in FREE else asked
         lines += [
             f"lanes, lane_of = step.Parallelize(N={point.lanes}, policy={policy}, depth={room}).apply(queries)",
-            f"s0, s1 = step.Copy(depth={count}).apply(lane_of)",
-            f"dealt = step.Partition(N={point.lanes}, depth={asked}).apply((requests, s0))",
+            f"lanes_out, lanes_back = step.Copy(depth={count}).apply(lane_of)",
+            f"dealt = step.Partition(N={point.lanes}, depth={asked}).apply((requests, lanes_out))",
             "outs = []",
             *said,
             f"for lane in range({point.lanes}):",
@@ -308,7 +313,7 @@ class _Writing:
         for line in lane:
             text = line.format(request="dealt[lane]", query="lanes[lane]", out="outs.append(", depth=f", depth={count}")
             lines.append(f"    {text}{')' if line.startswith('{out}') else ''}")
-        results = "step.Reassemble(onehot=True).apply((outs, s1))"
+        results = "step.Reassemble(onehot=True).apply((outs, lanes_back))"
         if point.parts > 1:
             results = f"step.Flatten(L={'[1, 2]' if point.dealing == 'coarse' else '[1]'}).apply({results})"
         return [*lines, *self._stored(store, places, ending, results)]

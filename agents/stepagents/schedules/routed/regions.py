@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction
     from stepcore.timing.hardware import Hardware
 
+_NUMBERED: Final = ("choice_rows", "share_rows", "weights", "read", "repeated", "partial", "gate")
 LOCALS: Final = (
     "blocks", "tokens", "chosen", "shares", "routed", "outs", "tile", "data", "padding", "given",
-    "always", "every", "flags", "kept", "pairs", "joined", "which", "numbers", "fills", "ys", "h", "y",
-    "TF", "steps", "own_steps", "expert", "member", "region",
-    *(f"{name}{copy}" for name in "bstvmwxpjeg" for copy in range(10)),
+    "always", "every", "flags", "kept", "pairs", "joined", "which", "numbers", "paddings", "fills", "inner", "made",
+    "total", "TF", "steps", "own_steps", "expert", "member", "region", "scored", "sent", "routes_out", "routes_back",
+    "choice_scores", "share_scores", "expert_rows", "joined_rows", "joined_fills", "which_read", "which_back",
+    "which_filled", "sorted_tiles", "returned_to", "returned",
+    *(f"{name}_{number}" for name in _NUMBERED for number in range(10)),
 )  # fmt: skip
 
 TF: Final = Dim.symbol("columns of a tile of weights")  # how many these are: no name that a user could give
@@ -51,7 +54,7 @@ class ExpertRegion(Record):
     @property
     def refs(self) -> list[str]:
         """The streams for which a tile of each tensor is read, and that of the rows."""
-        return [f"t{number}" for number in range(len(self.operands) + 1)]
+        return [*(f"read_{number}" for number in range(len(self.operands))), "expert_rows"]
 
 
 class RegionWriter:
@@ -103,7 +106,7 @@ class RegionWriter:
         loads = [self._tile_load(region, number, tile_of(each, TF)) for number, each in enumerate(block.operands)]
         taken, first = Tile("fp32", (rows, width)), Tile("fp32", (rows, columns))
         count = len(block.products)
-        repeated = [f"x{number}" for number in range(count)]
+        repeated = [f"repeated_{number}" for number in range(count)]
         text = f"step.Repeat(n={region.steps}).apply({refs[-1]})"
         lines.append(f"{', '.join(repeated)} = {text if count == 1 else f'step.Copy(n={count}).apply({text})'}")
         names: dict[str, str] = {}
@@ -111,11 +114,10 @@ class RegionWriter:
         for number, (name, operand) in enumerate(block.products[:-1]):
             body = f"return [{product(1, turned=operand.turned)}]"
             fn = self._declare("product", [taken, Tile("fp32", tiles[number])], first, body)
-            lines.append(
-                f"p{number} = step.Map(fn={fn}, bw={speeds[1 + number]}).apply(({repeated[number]}, {loads[number]}))"
-            )
+            read = f"({repeated[number]}, {loads[number]})"
+            lines.append(f"partial_{number} = step.Map(fn={fn}, bw={speeds[1 + number]}).apply({read})")
             names[name] = f"input[{len(given)}]"
-            given.append(f"p{number}")
+            given.append(f"partial_{number}")
             types.append(first)
         for number, (name, _) in enumerate(block.vectors, count):
             names[name] = f"input[{len(given)}]"
@@ -123,9 +125,9 @@ class RegionWriter:
             types.append(Tile("fp32", tiles[number]))
         body = block.body(names, [(block.products[-1][0], 1)])
         fn = self._declare("columns_of" if expert.hidden is None else "hidden", types, first, body)
-        lines.append(f"h = step.Map(fn={fn}, bw={speeds[count]}).apply({tuple_text(given)})")
+        lines.append(f"inner = step.Map(fn={fn}, bw={speeds[count]}).apply({tuple_text(given)})")
         if expert.down is None:
-            return [*lines, "y = step.Retile(axis=1).apply(h)"]
+            return [*lines, "made = step.Retile(axis=1).apply(inner)"]
         number = len(block.operands)
         whole = Tile("fp32", (rows, expert.outer.columns))
         down = expert.down
@@ -133,7 +135,7 @@ class RegionWriter:
         body = f"return [state[0] + {product(1, turned=down.turned)}]"
         fn = self._declare("down", [first, Tile("fp32", tile)], whole, body, (0,))
         load = self._tile_load(region, number, down_tile(down, TF, expert.outer.columns))
-        lines.append(f"y = step.Accum(fn={fn}, b=1, bw={speeds[-1]}).apply((h, {load}))")
+        lines.append(f"made = step.Accum(fn={fn}, b=1, bw={speeds[-1]}).apply((inner, {load}))")
         return [*lines, *self._finished(region, whole, number + 1)]
 
     def _finished(self, region: ExpertRegion, whole: Tile, first: int) -> list[str]:
@@ -142,12 +144,12 @@ class RegionWriter:
         if outer.is_folded:
             return []
         tiles = [tile_of(each, outer.columns) for each in outer.operands]
-        given = ["y"]
+        given = ["made"]
         names = {name: f"input[{place}]" for place, (name, _) in enumerate(outer.vectors, 1)} | {FOLDED: "input[0]"}
         for number, tile in enumerate(tiles, start=first):
             given.append(f"step.Flatten(L=[1]).apply({self._tile_load(region, number, tile, '1')})")
         fn = self._declare("finish", [whole, *(Tile("fp32", tile) for tile in tiles)], whole, outer.body(names))
-        return [f"y = step.Map(fn={fn}).apply({tuple_text(given)})"]
+        return [f"made = step.Map(fn={fn}).apply({tuple_text(given)})"]
 
     def _tile_load(self, region: ExpertRegion, number: int, tile: Sequence[Dim], count: str = "") -> str:
         operands, tensor, ref = region.operands[number], region.tensors[number], region.refs[number]

@@ -71,8 +71,8 @@ class _Writing(RegionWriter):
         plan, count = self._plan, self._plan.count
         lines = [f"TF = {self._point.columns}", f"steps = {own_size(plan.cut)} // TF", *self._scored(speeds[0])]
         lines += [
-            f"s0, s1 = step.Copy(depth={self._rows}).apply(chosen)",
-            f"routed = step.Partition(N={count}, depth={self._rows}).apply((tokens, s0))",
+            f"routes_out, routes_back = step.Copy(depth={self._rows}).apply(chosen)",
+            f"routed = step.Partition(N={count}, depth={self._rows}).apply((tokens, routes_out))",
             "outs = []",
             *self._owned(),
             *line_comment(plan.mixture.terms[0].factors[0].node),
@@ -88,21 +88,22 @@ class _Writing(RegionWriter):
         plan, router = self._plan, self._plan.router
         lines = line_comment(plan.mixture.choice.node)
         lines.append(f"blocks = {self._blocks_of(plan.taken)}")
-        rest, scored = "blocks", ""
+        rest, scores = "blocks", ""
         if plan.scorer is not None and plan.scorer.takes is not None:
-            given = "b0"
+            given = "scored"
             if plan.scorer.takes.node is plan.taken.node:
-                lines.append("b0, b1 = step.Copy().apply(blocks)")
-                rest = "b1"
+                lines.append("scored, sent = step.Copy().apply(blocks)")
+                rest = "sent"
             else:
-                lines.append(f"b0 = {self._blocks_of(plan.scorer.takes)}")
-            scored = f"step.RetileStreamify(axis=0).apply({self._scores(plan.scorer, given, speed)})"
-        uses = [*router.chosen.inputs, *router.shares.inputs]
+                lines.append(f"scored = {self._blocks_of(plan.scorer.takes)}")
+            scores = f"step.RetileStreamify(axis=0).apply({self._scores(plan.scorer, given, speed)})"
+        readers = ("choice", router.chosen), ("share", router.shares)
+        uses = [(reader, each) for reader, function in readers for each in function.inputs]
         names: dict[TilePart, list[str]] = {}
-        for number, part in enumerate(dict.fromkeys(uses)):
-            own = [f"v{2 * number + copy}" for copy in range(uses.count(part))]
+        for number, part in enumerate(dict.fromkeys(each for _, each in uses)):
+            own = [f"{reader}_{'scores' if part.bare else f'rows_{number}'}" for reader, each in uses if each == part]
             names[part] = list(own)
-            text = scored if part.bare else self._row_load(part)
+            text = scores if part.bare else self._row_load(part)
             lines.append(f"{', '.join(own)} = {text if len(own) == 1 else f'step.Copy().apply({text})'}")
         rest = f"step.RetileStreamify(axis=0).apply({rest})"
         count = len(plan.always)
@@ -165,8 +166,8 @@ class _Writing(RegionWriter):
         for number, operands in enumerate(self._plan.operands):
             self._read |= {each.node.name for each in operands}
             if self._plan.places(operands) is None:
-                tensors.append(f"w{number}[expert]")
-                lines.append(f"w{number} = [{', '.join(own_name(each.node.name) for each in operands)}]")
+                tensors.append(f"weights_{number}[expert]")
+                lines.append(f"weights_{number} = [{', '.join(own_name(each.node.name) for each in operands)}]")
             else:
                 tensors.append(own_name(operands[0].node.name))
         in_turn = self._point.shared > 1
@@ -183,14 +184,14 @@ class _Writing(RegionWriter):
             lines = [_joined("routed[expert]")]
         lines += self._computed(self._region, speeds)
         if self._point.rows:
-            lines += self._kept("y", "padding")
+            lines += self._kept("made", "padding")
         else:
             lines.append(f"outs.append({self._taken_apart()})")
         return [f"for expert in range({self._plan.count}):", *(f"    {line}" for line in lines)]
 
     def _taken_apart(self) -> str:
         """Return the rows of the tiles that an expert gives, which wait for each other."""
-        return f"step.RetileStreamify(axis=0, depth={self._rows}).apply(y)"
+        return f"step.RetileStreamify(axis=0, depth={self._rows}).apply(made)"
 
     def _always(self, speeds: Sequence[int]) -> list[str]:
         """Write the experts that every row goes to, each with units of its own."""
@@ -255,16 +256,17 @@ class _Writing(RegionWriter):
             "    tile = step.Retile(axis=0).apply(data)",
             "    pairs.append(step.Zip().apply((tile, step.Bufferize(a=1).apply(padding))))",
             "joined, which = step.EagerMerge().apply(pairs)",
-            "j0, j1 = step.Copy().apply(joined)",
-            f"e0, e1, e2 = step.Copy(n=3, {depth}).apply(which)",
-            "given = step.Streamify().apply(step.Map(fn=numbers[region]).apply(e0))",
+            "joined_rows, joined_fills = step.Copy().apply(joined)",
+            f"which_read, which_back, which_filled = step.Copy(n=3, {depth}).apply(which)",
+            "given = step.Streamify().apply(step.Map(fn=numbers[region]).apply(which_read))",
             f"{', '.join(refs[:-1])} = step.Copy(n={len(refs) - 1}).apply(given)",
-            f"{refs[-1]} = step.Map(fn={rows}).apply(j0)",
+            f"{refs[-1]} = step.Map(fn={rows}).apply(joined_rows)",
             *self._computed(self._region, speeds),
-            f"ys = step.Partition(N={count}).apply((y, e1))",
-            f"fills = step.Partition(N={count}, {depth}).apply((step.Map(fn={padding}, {depth}).apply(j1), e2))",
+            f"sorted_tiles = step.Partition(N={count}).apply((made, which_back))",
+            f"paddings = step.Map(fn={padding}, {depth}).apply(joined_fills)",
+            f"fills = step.Partition(N={count}, {depth}).apply((paddings, which_filled))",
             f"for member in range({count}):",
-            *(f"    {line}" for line in self._kept("ys[member]", "step.Streamify().apply(fills[member])")),
+            *(f"    {line}" for line in self._kept("sorted_tiles[member]", "step.Streamify().apply(fills[member])")),
         ]
         own = f"numbers = [{', '.join(numbers)}]"
         return [own, f"for region in range({regions}):", *(f"    {line}" for line in lines)]
@@ -281,20 +283,20 @@ class _Writing(RegionWriter):
         weigh = self._declare("weigh", [row, share], state, body, (0, 0))
         summed = self._declare("summed", [state], row, "return [input[0]]")
         return [
-            "m0, m1 = step.Copy().apply(step.Reassemble().apply((outs, s1)))",
-            f"y = step.Accum(fn={weigh}, b=1, bw={2 * columns.bind(plan.bound)})"
-            ".apply((m1, step.RepeatRef().apply((shares, m0))))",
-            f"y = step.Map(fn={summed}).apply(y)",
+            "returned_to, returned = step.Copy().apply(step.Reassemble().apply((outs, routes_back)))",
+            f"total = step.Accum(fn={weigh}, b=1, bw={2 * columns.bind(plan.bound)})"
+            ".apply((returned, step.RepeatRef().apply((shares, returned_to))))",
+            f"total = step.Map(fn={summed}).apply(total)",
             *self._with_always(row),
             *self._with_residual(row),
-            f"step.LinearOffChipStore(tensor={self._memory}).apply(y)",
+            f"step.LinearOffChipStore(tensor={self._memory}).apply(total)",
         ]
 
     def _with_always(self, row: Tile) -> list[str]:
         count = len(self._plan.always)
         if not count:
             return []
-        given, types = ["y", *(f"always[{number}]" for number in range(count))], [row] * (count + 1)
+        given, types = ["total", *(f"always[{number}]" for number in range(count))], [row] * (count + 1)
         lines: list[str] = []
         texts = ["input[0]"]
         for number, expert in enumerate(self._plan.always, start=1):
@@ -303,14 +305,14 @@ class _Writing(RegionWriter):
                 factor = repr(share.value)
                 if isinstance(share.value, IndexedValue):
                     factor = f"input[{len(given)}]"
-                    lines += self._gate(share.value, name := f"g{len(given) - count - 1}")
+                    lines += self._gate(share.value, name := f"gate_{len(given) - count - 1}")
                     given.append(name)
                     types.append(Tile("fp32", (1, 1)))
                 text = f"{text} / {factor}" if share.inverse else f"{factor} * {text}"
             texts.append(text)
         fn = self._declare("with_always", types, row, f"return [{' + '.join(texts)}]")
         speed = len(types) * row.shape[1].bind(self._plan.bound)
-        return [*lines, f"y = step.Map(fn={fn}, bw={speed}).apply({tuple_text(given)})"]
+        return [*lines, f"total = step.Map(fn={fn}, bw={speed}).apply({tuple_text(given)})"]
 
     def _gate(self, value: IndexedValue, name: str) -> list[str]:
         """Write how much an expert that every row goes to counts for each row."""
@@ -323,8 +325,8 @@ class _Writing(RegionWriter):
             return []
         types = [*map(self._row_tile, residual.inputs), row]
         fn = self._declare("with_residual", types, row, residual.body)
-        given = tuple_text([*map(self._row_load, residual.inputs), "y"])
-        return [f"y = step.Map(fn={fn}, bw={len(types) * row.shape[1].bind(self._plan.bound)}).apply({given})"]
+        given = tuple_text([*map(self._row_load, residual.inputs), "total"])
+        return [f"total = step.Map(fn={fn}, bw={len(types) * row.shape[1].bind(self._plan.bound)}).apply({given})"]
 
 
 def _joined(rows: str, tall: int = 0) -> str:
