@@ -15,8 +15,9 @@ from stepcore.check import check_text
 from stepcore.check.files import CheckResult, check_part
 from stepcore.frontend.python import ModuleFacts
 from stepcore.frontend.syntax import _block_starts, split_blocks
-from stepcore.ide.analysis import Analysis, analyze, kind_of, looks_like_task
+from stepcore.ide.analysis import Analysis, analyze
 from stepcore.ide.cut import Cut, shape
+from stepcore.ide.kinds import kind_of, looks_like_task
 from stepcore.jobdata.choices import AffineRule
 
 ROOT = Path(__file__).parents[1]
@@ -215,6 +216,12 @@ def test_positions_are_those_of_the_document() -> None:
         ("a.py", "import torch\n", "none"),
         ("a.yaml", "inputs: []\noutputs: []\n", "task"),
         ("a.yaml", "jobs:\n  inputs: 1\n", "none"),
+        ("a.yaml", '# A comment.\n---\n{"inputs": [], "outputs": []}\n', "task"),
+        ("a.yaml", '{"jobs": {"uses": []}, "inputs": []}\n', "none"),
+        ("a.yaml", '"inputs": []\n"outputs": []\n', "task"),
+        ("a.step.yaml", "inputs: []\n", "task"),
+        ("a.step.yml", "", "task"),
+        ("a.py", "import step\nE0 = step.Stream.of(x)\n", "python"),
         ("a.impl.yaml", "", "impl"),
         ("a.txt", "inputs: []\noutputs: []\n", "none"),
     ],
@@ -244,11 +251,11 @@ ODD_PIECES = (
 
 def test_blocks_begin_and_words_are_where_their_definitions_say() -> None:
     """Both are looked for in short ways, because each opening of a file asks for all of its text."""
-    begin = re.compile(r"^(?!\f?(?:[^\S\f]|[#)\]}]|(?:else|elif|except|finally)\b))", re.MULTILINE)
+    begin = re.compile(r"(?<![^\r\n])(?!\f?(?:[^\S\f]|[#)\]}]|(?:else|elif|except|finally)\b))")
     draw = random.Random(15)
     for _ in range(4_000):
         text = "".join(draw.choice(ODD_PIECES) for _ in range(draw.randrange(14)))
-        for first in (0, *(index + 1 for index, letter in enumerate(text) if letter == "\n")):
+        for first in (0, *(index + 1 for index, letter in enumerate(text) if letter in "\r\n")):
             marks = [found.start() for found in begin.finditer(text, first) if found.start() < len(text)]
             pairs = zip(marks, [-1, *marks], strict=False)
             kept = [start for start, before in pairs if before < 0 or text[before] != "@"]

@@ -10,6 +10,8 @@ function concerns(languageId: string, fileName: string, text: string): boolean {
 test("Python counts when it names stepcore", () => {
   assert.equal(concerns("python", "/a.py", "import stepcore as step\n"), true);
   assert.equal(concerns("python", "/a.py", "import torch\n"), false);
+  assert.equal(concerns("python", "/a.py", "import torch\nimport step\nE0 = step.Stream.of(x)\n"), true);
+  assert.equal(concerns("python", "/a.py", "import stepper\nE0 = Stream.of(x)\n"), false);
 });
 
 test("a task file counts by its name, another YAML file by its keys", () => {

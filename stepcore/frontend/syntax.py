@@ -31,10 +31,11 @@ _MAX_ALL_MERGES = 2000  # in one file, so that a broken file takes no longer tha
 _NO_BLOCK = r"(?!\f?(?:[^\S\f]|[#)\]}]|(?:else|elif|except|finally)\b))"
 _FIRST_BLOCK = re.compile(_NO_BLOCK)
 _LATER_BLOCK = re.compile(rf"\n{_NO_BLOCK}")  # with ``^`` in its place each character would be looked at
+_LATER_BLOCK_OF_ANY = re.compile(rf"[\r\n]{_NO_BLOCK}")  # where carriage returns may end lines by themselves
 # What CPython says when a block goes on behind the place where it was cut.
 _TRIPLE = "unterminated triple-quoted"
 _QUOTES = ('"""', "'''")
-_CONTINUED = ("\\\n", "\\\r\n")  # a backslash at the end of a line, which the next one continues
+_CONTINUED = ("\\\n", "\\\r\n", "\\\r")  # a backslash at the end of a line, which the next one continues
 _DEFINITION = re.compile(r"(?:def|class|import|from|async|return|with|try|while)\b|@")
 
 
@@ -230,7 +231,8 @@ def _goes_on(first: str, fault: SyntaxFault, added: str) -> bool:
 def _block_starts(text: str, first: int) -> Iterator[int]:
     is_first = True
     decorated = False
-    found = (match.start() + 1 for match in _LATER_BLOCK.finditer(text, first))
+    later = _LATER_BLOCK_OF_ANY if "\r" in text else _LATER_BLOCK
+    found = (match.start() + 1 for match in later.finditer(text, first))
     for start in chain((first,) if _FIRST_BLOCK.match(text, first) else (), found):
         if start < len(text):
             if not decorated:

@@ -9,11 +9,10 @@ what it is remembered by. A task file is one unit.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from stepcore.check.files import (
     CheckResult,
@@ -28,10 +27,10 @@ from stepcore.findings import budget
 from stepcore.findings.budget import Budget, OutOfBudget
 from stepcore.findings.codes import Subject, about
 from stepcore.findings.diagnostics import Diagnostic
-from stepcore.frontend.python import ModuleFacts, read_module
+from stepcore.frontend.python import ModuleFacts, imports_published, read_module
 from stepcore.frontend.syntax import unmarked
-from stepcore.graph.task import IMPL_SUFFIX, TASK_SUFFIXES
 from stepcore.ide.cut import Blocks, Cut, common, shape
+from stepcore.ide.kinds import Kind, kind_of
 from stepcore.ide.units import Checking, DocumentUnit, digest, units_of_whole
 from stepcore.jobdata.choices import AffineRule
 from stepcore.ops import GENERATION_1
@@ -42,9 +41,6 @@ from stepcore.text.span import SourceFile, Span
 if TYPE_CHECKING:
     from stepcore.check.compositions import CheckedComposition
 
-Kind = Literal["python", "task", "impl", "none"]
-PYTHON_SUFFIXES: Final = (".py", ".pyi", ".ipynb")
-# Findings that suggest the nearest of all names.
 # The texts of a unit's blocks, and what else it depends on.
 _Key: TypeAlias = "tuple[tuple[str, ...], ModuleFacts]"
 
@@ -96,25 +92,6 @@ class Analysis:
         """Return the unit of the program called ``name``, or of the script."""
         units = self.units if self.script is None else [self.script]
         return next((unit for unit in units if unit.checked is not None and unit.checked.name == name), None)
-
-
-def kind_of(path: str, text: str) -> Kind:
-    """Return what a document is for us; ``none`` means that it is not ours."""
-    if path.endswith(PYTHON_SUFFIXES):
-        return "python" if "stepcore" in text else "none"
-    if path.endswith(IMPL_SUFFIX):
-        return "impl"
-    if path.endswith(TASK_SUFFIXES):
-        return "task" if looks_like_task(text) else "none"
-    return "none"
-
-
-_TASK_KEYS: Final = re.compile(r"^(?:impl|inputs|outputs|fns|parameters|test_name)\s*:", re.MULTILINE)
-
-
-def looks_like_task(text: str) -> bool:
-    """Return whether a YAML text has at least two of a task's keys at its left margin; other YAML is left alone."""
-    return len({match.group() for match in _TASK_KEYS.finditer(text)}) >= 2
 
 
 def analyze(
@@ -252,7 +229,9 @@ class _Python:
 
     def _check(self) -> list[DocumentUnit]:
         with budget.limited(len(self.source.text)) as self.budget:
-            return self._whole() if self.cut.is_tangled else [self._unit(*member) for member in self.cut.members]
+            # What a published script imports, its parts do not show by themselves.
+            at_once = self.cut.is_tangled or imports_published(self.source.text)
+            return self._whole() if at_once else [self._unit(*member) for member in self.cut.members]
 
     def _whole(self) -> list[DocumentUnit]:
         """Check the file at once: each of its programs is a unit with the whole text."""
@@ -388,4 +367,4 @@ def _sorted(items: frozenset[object]) -> str:
     return repr(sorted(items, key=repr))
 
 
-__all__ = ["Analysis", "Checking", "DocumentUnit", "Kind", "analyze", "kind_of"]
+__all__ = ["Analysis", "Checking", "DocumentUnit", "Kind", "analyze"]

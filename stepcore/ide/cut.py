@@ -18,7 +18,7 @@ from unicodedata import normalize
 from stepcore.findings.near import nearest
 from stepcore.frontend.bindings import bound_names
 from stepcore.frontend.python import ModuleFacts
-from stepcore.frontend.syntax import parse_suite, split_blocks
+from stepcore.frontend.syntax import Suite, parse_suite, split_blocks
 from stepcore.ide.effects import BlockEffects, Effects, RunningBlock, effects_of, imported_signs, modules_of
 from stepcore.sizes.dim import DEFAULT_SIZES
 from stepcore.text.remembered import remembered
@@ -28,6 +28,7 @@ Blocks: TypeAlias = "list[tuple[int, str]]"  # where each begins, and its text
 Member: TypeAlias = "tuple[int | None, tuple[int, ...]]"
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _ASCII_WORD: Final = re.compile(r"[a-zA-Z_][a-zA-Z_0-9]*")  # the same of a text in ASCII, in a tenth of the time
+_IMPORTS: Final = re.compile(r"\f?(?:import|from)\b")
 _NO_FACTS: Final = ModuleFacts()
 _LIKE: Final = 0.6  # how near a name has to be to be suggested for another: the least that a finding asks for
 _MOST_HELD: Final = 4  # blocks of all units for each block of a text, beyond which
@@ -46,6 +47,7 @@ class BlockRole:
     words: frozenset[str]
     is_import: bool
     is_program: bool
+    makers: frozenset[str]  # with what the decorators of its programs begin: `step`, `program`; empty for a call
     is_function: bool  # without decorator: of interest only to what calls it
     is_plain: bool  # nothing but functions, and no program
     facts: ModuleFacts | None
@@ -68,8 +70,9 @@ class Cut:
         self.definers: dict[str, list[int]] = {}
         for index, item in enumerate(self.shapes):
             if not item.is_program:
-                for name in item.names:
-                    self.definers.setdefault(name, []).append(index)
+                self._define(index)
+        for index in self._of_others():
+            self._define(index)
         self.names = frozenset(self.definers)
         if previous is not None and previous.names == self.names:
             self.names = previous.names  # the same object is compared faster
@@ -115,6 +118,20 @@ class Cut:
         found = [item.facts for item in self.shapes if item.is_program]
         known = [facts for facts in found if facts is not None]
         return ModuleFacts.joined(known) if len(known) == len(found) else None
+
+    def _define(self, index: int) -> None:
+        for name in self.shapes[index].names:
+            self.definers.setdefault(name, []).append(index)
+
+    def _of_others(self) -> list[int]:
+        """Return the blocks whose ``@cli.program`` is that of another module, or of nothing that the file binds."""
+        makers = frozenset(name for item in self.shapes for name in item.makers)
+        imported = dict(pair for item in self.shapes for pair in item.modules) if makers else {}
+        if not makers or "*" in imported:
+            return []
+        ours = {name for name in makers if imported.get(name, "stepcore").partition(".")[0] == "stepcore"}
+        unknown = makers - (ours & self.definers.keys())
+        return [index for index, item in enumerate(self.shapes) if not unknown.isdisjoint(item.makers)]
 
     def _effects(self, previous: Cut | None) -> Effects:
         """Return the effects in the file: those of the text before, where nothing about them has changed."""
@@ -172,8 +189,9 @@ def shape(text: str) -> BlockRole:
     return BlockRole(
         names=frozenset(name for statement in body for name in _names_of(statement)),
         words=_words(text),
-        is_import=bool(body) and all(isinstance(item, ast.Import | ast.ImportFrom) for item in body),
+        is_import=_is_import(suite, text),
         is_program=bool(programs),
+        makers=_makers(programs),
         is_function=is_all_functions and not decorated and not suite.faults,
         is_plain=is_all_functions and not programs,
         facts=_literal_facts(programs),
@@ -181,6 +199,13 @@ def shape(text: str) -> BlockRole:
         effects=None if programs else effects_of(body, text),
         modules=modules_of(body),
     )
+
+
+def _is_import(suite: Suite, text: str) -> bool:
+    """Return whether a block only imports, or would if it could be read: each unit is read with it."""
+    if suite.faults and _IMPORTS.match(text):
+        return True
+    return bool(suite.body) and all(isinstance(item, ast.Import | ast.ImportFrom) for item in suite.body)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -202,6 +227,23 @@ def last_name(decorator: ast.expr) -> str:
     """Return ``program`` for ``@step.program(...)`` and ``@program``; empty for anything more complicated."""
     node = decorator.func if isinstance(decorator, ast.Call) else decorator
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _makers(programs: Iterable[ast.FunctionDef]) -> frozenset[str]:
+    """Return the names with which decorators like ``@step.program(...)`` begin; empty ones where others may count."""
+    found: set[str] = set()
+    for item in programs:
+        for one in item.decorator_list:
+            first = _first_of(one)
+            found.add(first.id if isinstance(first, ast.Name) and last_name(one) == "program" else "")
+    return frozenset(found)
+
+
+def _first_of(decorator: ast.expr) -> ast.expr:
+    node = decorator.func if isinstance(decorator, ast.Call) else decorator
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
 
 
 @lru_cache(maxsize=8192)

@@ -103,7 +103,7 @@ def _unknown_member(el: Elaboration, name: str, span: Span) -> None:
         el.report("STEP201", span, f"the type {name} is called {scalar} here", f"write step.{scalar}", fix=fix)
         return
     makes = advice.instead(name)
-    near = [] if makes else nearest(name, el.dialect.by_name) or nearest(name, (*SCALARS, *TYPE_MAKERS, *MARKERS))
+    near = [] if makes else nearest(name, (*el.dialect.by_name, *SCALARS, *TYPE_MAKERS, *MARKERS))
     same = el.dialect.in_any_case(name)
     if near or same:
         el.unknown_name("STEP201", "the operator", name, same or near, span, "")

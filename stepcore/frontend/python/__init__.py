@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from stepcore.frontend.python.module import ModuleFacts, PyComposition, PyModule, PyProgram
 from stepcore.frontend.python.programs import COMPOSITION_PARAMETERS, PROGRAM_PARAMETERS
-from stepcore.frontend.python.reader import imports_published, read_module
+from stepcore.frontend.python.reader import imports_published, may_be_ours, read_module
 
 __all__ = [
     "COMPOSITION_PARAMETERS",
@@ -17,5 +17,6 @@ __all__ = [
     "PyModule",
     "PyProgram",
     "imports_published",
+    "may_be_ours",
     "read_module",
 ]

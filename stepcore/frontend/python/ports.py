@@ -30,7 +30,8 @@ class PortTypes:
         match argument.annotation:
             case ast.Subscript(slice=ast.Tuple(elts=[ast.Attribute() | ast.Name() | ast.Call() as kind, *_])):
                 marker = kind.func if isinstance(kind, ast.Call) else kind
-                if isinstance(marker, ast.Attribute | ast.Name):
+                # No other member is looked up here: where the type is read, an unknown one is told.
+                if isinstance(marker, ast.Name) or (isinstance(marker, ast.Attribute) and marker.attr == "Param"):
                     value = self.el.evaluate(marker)
                     return isinstance(value, TypeMaker) and value.name == "Param"
         return False

@@ -56,6 +56,11 @@ def imports_published(text: str) -> bool:
     return _MAKES_STREAMS.search(text) is not None and _PUBLISHED.search(text) is not None
 
 
+def may_be_ours(text: str) -> bool:
+    """Whether a Python file is read at all: it names the language, under its own name or the published one."""
+    return "stepcore" in text or imports_published(text)
+
+
 def read_module(
     text: str,
     path: str,
@@ -73,7 +78,7 @@ def read_module(
     """
     source = SourceFile(path, unmarked(text))
     module = PyModule(source, others=others or ModuleFacts(), dialect=dialect)
-    if "stepcore" in text or imports_published(text):
+    if may_be_ours(text):
         with budget.limited(len(text)):
             _Reader(module, "step" if imports_published(source.text) else "stepcore").read(blocks)
     return module
