@@ -76,7 +76,8 @@ _STEPS: Final = frozenset({"floor", "ceil", "round", "trunc", "frac", "remainder
 _OF_NAN: Final = frozenset({"isnan", "isinf", "isfinite", "isneginf", "isposinf"})
 _NEGATIONS: Final = frozenset({"logical_not", "bitwise_not"})
 _ORDERS: Final = frozenset({"argmax", "argmin", "argsort", "sort", "topk", "kthvalue", "median", "mode", "msort"})
-_PAIRED: Final = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "sign", "heaviside"})  # what asks whether two are equal
+# What asks whether two numbers are equal, or rounds a half.
+_PAIRED: Final = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "sign", "heaviside", "step"})
 _ARITHMETIC: Final = frozenset({"add", "sub", "rsub", "mul", "div", "truediv", "floor_divide", "remainder", "fmod"})
 # Recorded steps that decide nothing, by their tags; of those between two numbers only a constant is a bound.
 _HARMLESS: Final = frozenset(

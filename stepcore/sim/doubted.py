@@ -1,12 +1,14 @@
 """Sizes of which a program may know the number although its graph does not follow them: it is tried at others.
 
 ``input[0].sum() / 9`` is a mean where ``K`` is 9, ``input[0][:9]`` all of a row, and over one element the mean is the
-sum. So where an element function holds a number that may be one of a size, or a size is 1 or 2, a right program runs
-at another size, once. That it is wrong there is told and does not reject it: its file may be meant for these sizes.
+sum; the median is the middle one of an odd number of elements. So where an element function holds a number that may be
+one of a size, where a text halves sizes, or a size is 1 or 2, a right program runs at another size, once. That it is
+wrong there is told and does not reject it: its file may be meant for these sizes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import combinations
@@ -20,6 +22,9 @@ from stepcore.sim.deciding import bodies, references_of
 from stepcore.sim.written import numbers_in
 from stepcore.types import tensor_shapes
 
+_HALVES: Final = re.compile(
+    r"\b(\w+)_value\)? *(?://|%)|(?:\blen|size|numel|shape\[[^]]*\])[^,/%]*(?://|%)|median|quantile"
+)
 _LEAST: Final = 3  # a mean over one element is its sum, and of two the median is the least
 _HALVED: Final = 16  # even sizes from here on become smaller
 _NEAR: Final = 1e-3  # how exactly a fraction is written
@@ -31,8 +36,10 @@ def doubted_sizes(graph: TypedGraph, spec: ProgramSpec, bindings: Mapping[str, i
 
     Sizes that the file itself binds stay, and those whose number a reference in Python may read of its module.
     """
-    numbers: frozenset[float] = frozenset().union(*(_numbers(block.source.text) for block in bodies(graph)))
-    if not numbers and all(size >= _LEAST for size in bindings.values()):
+    texts = [block.source.text for block in bodies(graph)]
+    numbers: frozenset[float] = frozenset().union(*map(_numbers, texts))
+    halved = frozenset().union(*map(_halved, [*texts, *(block.source.text for block in references_of(spec))]))
+    if not numbers and not halved and all(size >= _LEAST for size in bindings.values()):
         return {}
     fixed, prelude = dict(spec.fixed), spec.scope.prelude
     own = "" if prelude is None or references_of(spec) else prelude.source.text
@@ -46,13 +53,23 @@ def doubted_sizes(graph: TypedGraph, spec: ProgramSpec, bindings: Mapping[str, i
         product = sizes[one] * sizes[other]
         if _is_in(numbers, (product, 1 / product)):
             doubted |= {one, other}
-    return {name: _another(size) for name, size in sizes.items() if name in doubted}
+    return {
+        name: _another(size) if name in doubted else size + 1
+        for name, size in sizes.items()
+        if name in doubted or name in halved or "" in halved
+    }
 
 
 def wrong_at(sizes: Mapping[str, int], others: Mapping[str, int], text: str) -> UntestedCondition:
     """Return the note on a program that is right with ``sizes`` and not with ``others``: ``text`` says how."""
     first, second = (", ".join(f"{name}={each[name]}" for name in others) for each in (sizes, others))
     return UntestedCondition(f"right at {first} only; at {second} this program is wrong: {text}")
+
+
+@lru_cache(maxsize=1024)
+def _halved(text: str) -> frozenset[str]:
+    """Return the sizes that a text halves, or takes a remainder of; an empty name stands for any of them."""
+    return frozenset(found.group(1) or "" for found in _HALVES.finditer(text))
 
 
 def _symbols(spec: ProgramSpec) -> set[str]:

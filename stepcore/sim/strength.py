@@ -52,7 +52,9 @@ class DataKind(Enum):
     POSITIVE = "numbers above 2"
     SIGNED = "numbers of any sign"
     FEW = "few numbers, many of them equal"
-    ENDS = "the least and the greatest whole numbers that are stated"
+    ENDS = "numbers at the ends of their range"
+    ALIKE = "the same branches at all positions"
+    OTHERS = "the next branches at all positions"
 
 
 class Recipe(Record):
@@ -307,7 +309,7 @@ def redraw(
             return [_moved(tensor) for tensor in now] if alone else list(now)
         found = [tensor.to(old.dtype) for tensor, old in zip(draw(port, bindings, torch.float64), now, strict=True)]
         if port.data_gen == "binary":
-            return found
+            return [_rows_alike(each) for each in found] if recipe.kind is DataKind.ENDS else found
         items = components(port.type.element)
         if recipe.kind is DataKind.SPREAD:
             return [t if selects(item) else _spread(t, recipe) for item, t in zip(items, found, strict=True)]
@@ -347,14 +349,30 @@ def _made(kind: DataKind, item: Single, tensor: Tensor, limits: tuple[int, int])
         if kind is DataKind.FEW:
             return torch.randint(low, min(low + 2, high) + 1, tensor.shape, dtype=tensor.dtype)
         return _with_ends(tensor, limits)
-    if not tensor.is_floating_point() or selects(item) or kind is DataKind.ENDS:
+    if selects(item):
+        return _same_branches(kind, tensor) if kind in (DataKind.ALIKE, DataKind.OTHERS) else tensor
+    if kind is DataKind.ENDS and tensor.dtype == torch.bool:
+        return _rows_alike(tensor)
+    if not tensor.is_floating_point() or kind in (DataKind.ENDS, DataKind.ALIKE, DataKind.OTHERS):
         return tensor
     if kind is DataKind.FEW:
-        return torch.randint(-2, 3, tensor.shape).to(tensor.dtype)
+        return torch.randint(-4, 5, tensor.shape).to(tensor.dtype) / 2  # halves, which rounding decides
     if kind is DataKind.SIGNED:
         return tensor * (torch.randint(0, 2, tensor.shape) * 2 - 1)
     away = tensor.abs() * 4 + 2
     return -away if kind is DataKind.NEGATIVE else away
+
+
+def _same_branches(kind: DataKind, selectors: Tensor) -> Tensor:
+    """Return the first of ``selectors`` at all positions, or as many of the branches behind its own."""
+    first = selectors.reshape(-1, selectors.shape[-1])[0]
+    return (first.roll(1) if kind is DataKind.OTHERS else first).expand_as(selectors).clone()
+
+
+def _rows_alike(tensor: Tensor) -> Tensor:
+    """Return truth values of which in each outermost position all are true, all are false, or as they are."""
+    kind = torch.randint(0, 3, (tensor.shape[0], *(1 for _ in tensor.shape[1:])))
+    return torch.where(kind == 2, tensor, (kind == 1).to(tensor.dtype))
 
 
 def _with_ends(tensor: Tensor, limits: tuple[int, int]) -> Tensor:

@@ -27,12 +27,12 @@ from stepcore.graph.ir import Port
 from stepcore.records import Record
 from stepcore.sim.compare import compare
 from stepcore.sim.conditions import Noting
-from stepcore.sim.draw import is_whole
+from stepcore.sim.draw import is_whole, selects
 from stepcore.sim.nested import values_of
 from stepcore.sim.runs import runs_within
 from stepcore.sim.strength import DataKind, Recipe, as_finite, redraw, redrawable
 from stepcore.sim.world import World
-from stepcore.types import components
+from stepcore.types import components, dtype_of
 
 Columns: TypeAlias = Sequence[Sequence[Any]]
 Results: TypeAlias = Callable[[World], Columns]
@@ -41,6 +41,7 @@ _SMALL: Final = Recipe(6203, 2.0**-20)
 STRETCHES: Final = (Recipe(6211, 8.0, True), Recipe(6217, 1024.0, True), _SMALL)  # powers of two, exact in fp32
 _ALIKE: Final = 256  # units of rounding by which a number, and
 _SUMMED: Final = 8  # of the largest one by which any may differ in the precision of the run
+_OF_RANGES: Final = (DataKind.ENDS, DataKind.ALIKE, DataKind.OTHERS)  # as may be drawn: no result may be missing there
 _ROUNDING: Final = 2.0**16  # how much farther off a run in fp32 is where rounding explains a difference in fp64
 _GARBAGE: Final = 0.05  # a part of the largest number; a run in fp32 that is this far off says nothing
 
@@ -85,7 +86,8 @@ class Stretched:
             before = notes.work
             outputs = results(data)
             most = min(most, runs_within(self.work + notes.work - before))
-            if _are_alike(outputs, data.references()):
+            strict = recipe.kind in _OF_RANGES
+            if compare(outputs, data.references()).ok if strict else _are_alike(outputs, data.references()):
                 continue
             found = self._differs(recipe, results, outputs, data)
             if found is not None and not _hangs_on_ties(recipe, noted):
@@ -113,7 +115,7 @@ class Stretched:
                 return None  # in fp64 everything is twice as large: no fault of the program
             raise
         first = compare(outputs, references)
-        if first.ok or first.mismatch is None:  # lists of another length are no matter of rounding
+        if first.ok or first.mismatch is None or recipe.kind in _OF_RANGES:  # other lengths are no matter of rounding
             return None if first.ok else first
         columns = zip(outputs, references, rough, data.references(), strict=True)
         kept = [[_counting(*parts) for parts in zip(*column, strict=True)] for column in columns]
@@ -149,9 +151,14 @@ def _stretched(recipe: Recipe, base: World) -> World | None:
 
 
 def _may_be_made(recipe: Recipe, port: Port, tensors: Sequence[Tensor]) -> bool:
-    whole = recipe.kind in (DataKind.FEW, DataKind.ENDS) and any(map(is_whole, components(port.type.element)))
-    fractions = recipe.kind is not DataKind.ENDS and any(each.is_floating_point() for each in tensors)
-    return redrawable(port) and (whole or fractions)
+    """Whether ``port`` has other data of ``recipe``; ``tensors`` are those drawn."""
+    items = components(port.type.element)
+    if recipe.kind in (DataKind.ALIKE, DataKind.OTHERS):
+        return any(map(selects, items))
+    if recipe.kind is DataKind.ENDS:
+        return port.data_gen == "binary" or any(is_whole(each) or dtype_of(each) == "bool" for each in items)
+    whole = recipe.kind is DataKind.FEW and any(map(is_whole, items))
+    return redrawable(port) and (whole or any(each.is_floating_point() for each in tensors))
 
 
 def _are_alike(outputs: Columns, references: Columns) -> bool:
