@@ -14,6 +14,7 @@ from urllib.parse import quote
 from lsprotocol import types
 
 from stepcore.findings.diagnostics import Diagnostic, Edit, Severity
+from stepcore.ide.marked import unmarked_words
 from stepcore.ide.model import (
     LANGUAGE,
     Action,
@@ -106,7 +107,6 @@ def section(anchor: str, *, rendered: bool) -> str:
 
 
 _SECTION: Final = re.compile(rf"\[([^\]]+)\]\({LANGUAGE}([\w-]+)\)")
-_MARKS: Final = re.compile(r"^```\w*\n?|[`*]", re.MULTILINE)
 
 
 def markdown(text: str) -> types.MarkupContent:
@@ -117,7 +117,7 @@ def markdown(text: str) -> types.MarkupContent:
 @lru_cache(maxsize=256)  # of the language's names, which each list of proposals shows
 def plain(text: str) -> str:
     """Return Markdown without its marks, for a client that would show them."""
-    return _MARKS.sub("", _SECTION.sub(r"\1 (stepsmith explain \2)", text))
+    return unmarked_words(_SECTION.sub(r"\1 (stepsmith explain \2)", text))
 
 
 class Converter:

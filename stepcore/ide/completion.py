@@ -26,6 +26,7 @@ from stepcore.ide import declaring, members
 from stepcore.ide.analysis import Analysis
 from stepcore.ide.cursor import MARK, Cursor, cursor_at, quoted_at
 from stepcore.ide.keys import key_completions
+from stepcore.ide.marked import words
 from stepcore.ide.meaning import seeing
 from stepcore.ide.model import Completion, Kind
 from stepcore.ide.proposals import DECORATORS, FITS, FREE, MISFITS, REST, SPENT, CompletionProposal
@@ -231,7 +232,7 @@ def _argument(cursor: Cursor, call: ast.Call, name: str, snippets: bool) -> Iter
         for label, value in _visible(cursor):
             if isinstance(value, FnDecl):
                 rank = _fn_rank(cursor, operator, call, param, value)
-                yield CompletionProposal(label, Kind.FUNCTION, rank, _fn_detail(cursor, value), value.label)
+                yield CompletionProposal(label, Kind.FUNCTION, rank, _fn_detail(cursor, value), words(value.label))
         yield from members.functions(operator, f"{declaring.module_name(_visible(cursor))}.")
         return
     if param.kind is ParamKind.MEMORY:

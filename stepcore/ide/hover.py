@@ -21,6 +21,7 @@ from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.ide import docs, hover_text
 from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.cursor import word_at
+from stepcore.ide.marked import code, inline, words
 from stepcore.ide.meaning import (
     Meaning,
     callee_meanings,
@@ -178,7 +179,7 @@ def _value(analysis: Analysis, span: Span, name: str, meaning: Meaning) -> str |
         case Helper(node=helper):
             return _helper(unit, name, helper)
         case bool() | int() | float() | str():
-            return hover_text.code(f"{name} = {value!r}")
+            return code(f"{name} = {value!r}")
     return _function(value) or (
         docs.rule(hover_text.element_text(name, value), "Element types") if isinstance(value, ELEMENTS) else None
     )
@@ -205,7 +206,7 @@ def _size(analysis: Analysis, unit: DocumentUnit, name: str, value: Dim) -> str:
         return docs.rule(hover_text.size_text(unit, name), "Sizes")
     bindings = {} if unit.checked is None else unit.checked.spec.bindings()
     bound = f" = {value.bind(bindings)}" if value.symbols() <= bindings.keys() else ""
-    return hover_text.code(f"{name} = {value}{bound}")
+    return code(f"{name} = {value}{bound}")
 
 
 def _program(analysis: Analysis, name: str) -> str | None:
@@ -229,7 +230,7 @@ def _helper(unit: DocumentUnit, name: str, node: ast.FunctionDef | ast.Lambda) -
     if not what:
         return None
     doc = ast.get_docstring(node) if isinstance(node, ast.FunctionDef) else None
-    return "\n\n".join(part for part in (hover_text.code(f"{name}({ast.unparse(node.args)})"), what, doc) if part)
+    return "\n\n".join(part for part in (code(f"{name}({ast.unparse(node.args)})"), what, words(doc or "")) if part)
 
 
 # -- operators and their parameters --------------------------------------------------------------------------
@@ -250,8 +251,8 @@ def _here(unit: DocumentUnit, whole: Span) -> str:
     if node is None or here.checked is None:
         return ""
     streams = here.checked.graph.streams
-    inputs = ", ".join(f"`{here.type_text(streams[i].type)}`" for i in node.inputs)
-    outputs = ", ".join(f"`{here.type_text(streams[i].type)}`" for i in node.outputs)
+    inputs = ", ".join(inline(here.type_text(streams[i].type)) for i in node.inputs)
+    outputs = ", ".join(inline(here.type_text(streams[i].type)) for i in node.outputs)
     return f"Here: {inputs or 'nothing'} → {outputs or 'memory'}" if inputs or outputs else ""
 
 
@@ -293,7 +294,7 @@ def _yaml(analysis: Analysis, offset: int) -> Hover | None:
     for entry in tree.entries:
         known = DRAWN if entry.owner == "size" else DOCUMENTATION
         if entry.key_span.start <= offset <= entry.key_span.end and entry.key in known:
-            text = f"{hover_text.code(f'{entry.key}:')}\n\n{known[entry.key]}"
+            text = f"{code(f'{entry.key}:')}\n\n{known[entry.key]}"
             return Hover(entry.key_span, docs.rule(text, "Layouts" if entry.key == "layout" else "Task form"))
     return None
 

@@ -13,11 +13,12 @@ from stepcore.frontend.syntax import parse_suite
 from stepcore.frontend.values import Use
 from stepcore.graph.ir import GraphStream, Node, OutputPort, Port, ProgramSpec
 from stepcore.ide.analysis import Analysis, DocumentUnit
+from stepcore.ide.marked import code, inline, words
 from stepcore.ide.meaning import MAX_ROUNDS, Seeing, line_of, seeing
 from stepcore.ide.results import seen_stream
 from stepcore.sizes.dim import ANY, Dim
 from stepcore.text.span import Span
-from stepcore.text.wording import clipped
+from stepcore.text.wording import clipped, one_line
 from stepcore.types import Element, StreamType, components, element_shape, tensor_shapes
 
 if TYPE_CHECKING:
@@ -31,11 +32,6 @@ _OPEN_KINDS: Final = ("known", "one value in a run", "a value for each position 
 _COMMENT: Final = re.compile(r"#\s?(.*)")
 
 
-def code(text: str) -> str:
-    """Return ``text`` as a block of code."""
-    return f"```python\n{text}\n```"
-
-
 def streams_text(
     analysis: Analysis, unit: DocumentUnit, name: str, found: list[tuple[str, GraphStream]], run: SimulateResult | None
 ) -> str:
@@ -47,7 +43,8 @@ def streams_text(
     lines = [code("\n".join(_head(unit, name + place, stream) for place, stream in shown))]
     for place, stream in shown:
         lines.append(
-            f"- `{name}{place}`: " + " ".join(_life(analysis, unit, name + place, stream, run)).replace("\n", " ")
+            f"- {inline(name + place)}: "
+            + " ".join(_life(analysis, unit, name + place, stream, run)).replace("\n", " ")
         )
     if len(found) > len(shown):
         lines.append(f"- and {len(found) - len(shown)} more")
@@ -69,7 +66,7 @@ def _life(
     else:
         found.append(data_text(here, stream.type))
         found += open_sizes_text(stream.type)
-    also = f" It is called `{stream.name}` too." if stream.name and stream.name != name else ""
+    also = f" It is called {inline(stream.name)} too." if stream.name and stream.name != name else ""
     found.append(_produced(analysis, unit, stream) + also)
     found.append(_consumed(analysis, unit, stream))
     graph = None if here.checked is None else here.checked.graph
@@ -86,7 +83,7 @@ def open_sizes_text(stream_type: StreamType) -> list[str]:
         return []
     from stepcore.sizes.kinds import origins  # most streams have static sizes
 
-    lines = [f"`{text}`: {said}; only a run can tell." for size in sizes for text, said in origins(size)]
+    lines = [f"{inline(text)}: {said}; only a run can tell." for size in sizes for text, said in origins(size)]
     return list(dict.fromkeys(lines))
 
 
@@ -142,7 +139,7 @@ def _in_line(analysis: Analysis, unit: DocumentUnit, span: Span) -> str:
 def node_text(node: Node) -> str:
     """Return an operator with its parameters: `Accum(fn=add, b=1)`."""
     parameters = ", ".join(f"{name}={_parameter(value)}" for name, value in node.params.items())
-    return f"`{node.written}({parameters if node.has_class else '...'})`"
+    return inline(f"{node.written}({parameters if node.has_class else '...'})")
 
 
 def _parameter(value: object) -> str:
@@ -180,7 +177,7 @@ def function_text(unit: DocumentUnit, decl: FnDecl) -> str:
     arguments = ", ".join(decl.body.arguments)
     lines = [code(f"{decl.func_name}({arguments}): {seeing(unit).function_text(decl)}")]
     if decl.label != decl.func_name:
-        lines.append(f"*{decl.label}*")
+        lines.append(f"*{words(one_line(decl.label))}*")
     if decl.init is not None:
         start = ", ".join(f"{value:g}" for value in decl.init)
         lines.append(f"Folds: the state begins with `[{start}]`, each filled to `{_shapes(decl.output)}`.")
@@ -188,7 +185,7 @@ def function_text(unit: DocumentUnit, decl: FnDecl) -> str:
         lines.append("Folds: the state begins with what `getInit` returns.")
     doc = description(unit, decl)
     if doc:
-        lines.append(doc)
+        lines.append(words(doc))
     body = decl.body.source.text.strip("\r\n")
     if body and body.count("\n") < _MAX_BODY:
         lines.append(code(body))
@@ -274,7 +271,7 @@ def open_size_text(specs: Iterable[ProgramSpec], name: str, size: Dim) -> str:
         return f"{shown}\n\nAny size: bound where it stands first in each use of the function."
     text = f"{shown}\n\nA size that the data decide, {kind_of(size).name.lower()}: {_OPEN_KINDS[kind_of(size)]}."
     if not size.is_symbol:
-        return "\n".join([text, "", *(f"- `{part}`: {said}" for part, said in origins(size) if said)])
+        return "\n".join([text, "", *(f"- {inline(part)}: {said}" for part, said in origins(size) if said)])
     rows = dict.fromkeys(_drawn_text(each) for spec in specs for each in spec.drawn if each.name == str(size))
     return f"{text} {' '.join(rows) or 'It fits what a run makes of it.'}"
 
@@ -296,8 +293,9 @@ def _binding(spec: ProgramSpec, symbol: str) -> str:
 def weight_text(here: Seeing, port: Port) -> str:
     """Return what a weight is."""
     shape = _tensor(reversed(port.type.shape))
-    draws = f"\n\nDrawn by `{port.data_gen}`." if port.data_gen else ""
-    how = f"`input_data['{port.name}']` is a tensor `{shape}`."
+    draws = f"\n\nDrawn by {inline(port.data_gen)}." if port.data_gen else ""
+    read = inline(f"input_data['{port.name}']")
+    how = f"{read} is a tensor `{shape}`."
     return f"{code(f'{port.name}: {here.type_text(port.type)}')}\n\nA weight: {how}{draws}"
 
 
@@ -315,7 +313,7 @@ def program_text(here: Seeing, spec: ProgramSpec) -> str:
     outputs = [here.type_text(port.type) for port in spec.outputs or ()]
     text = code("\n".join([f"program {spec.name}", *(f"  {row}" for row in rows), f"  -> {', '.join(outputs)}"]))
     sizes = ", ".join(f"{symbol} = {value}" for symbol, value in spec.bindings().items())
-    reference = f"\n\nCompared with `{spec.reference}`." if spec.reference else ""
+    reference = f"\n\nCompared with {inline(spec.reference)}." if spec.reference else ""
     return text + (f"\n\nSizes: {sizes}." if sizes else "") + reference
 
 
