@@ -130,7 +130,7 @@ def test_bytes_for_people() -> None:
 
 
 def test_a_program_is_held_against_its_bounds_once_for_all_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A right program runs on many data of the same sizes; those in fp64 take twice as much, and are looked at, too."""
+    """A right program runs on many data of the same sizes; those in fp64 take twice as much, which is known by then."""
     bed = Bed(BASE)
     scales: list[int] = []
     check = Bounds.check
@@ -144,10 +144,18 @@ def test_a_program_is_held_against_its_bounds_once_for_all_data(monkeypatch: pyt
     data = bed.session.world.drawn
     for precise in (False, True, False, True):
         bed.session.results(graph, data, precise=precise)
-    assert scales == [1, 2]
-    other = bed.check("return step.Accum(fn=fn_sum, b=1).apply(E0)").typed
+    assert scales == [1]
+    same = bed.check("E1, E2 = step.Copy().apply(E0)\nreturn step.Accum(fn=fn_sum, b=1).apply(E2)").typed
+    bed.session.run(same)
+    assert scales == [1]
+    other = bed.check("return step.Scan(fn=fn_sum, b=1).apply(E0)").typed
     bed.session.run(other)
-    assert scales == [1, 2, 1]
+    assert scales == [1, 1]
+    needed = check(bed.session.bounds, graph)
+    bed.session.bounds.limit = 2 * (needed.total + needed.working) - 1
+    bed.session.results(graph, data)
+    with pytest.raises(SimError, match="the limit is"):
+        bed.session.results(graph, data, precise=True)
     bed.session.bounds.limit = 8
     for _ in range(2):
         with pytest.raises(SimError, match="the limit is 8 bytes"):

@@ -129,7 +129,7 @@ def test_data_are_stretched_once_for_a_task_and_runs_follow_work(monkeypatch: py
     monkeypatch.setattr(stretched, "_stretched", counted)
     task = bed(f"{X} * 7", "input[0] * 7")
     assert task.verify(MAPPED.format("own")).accepted
-    task.session._said_of.clear()  # as another program that is right
+    task.session._computing.clear()  # as another program that is right
     assert task.verify(MAPPED.format("own")).accepted
     assert made == [8.0, 1024.0, 2.0**-20]
     plain = bed(f"{X} * 2", "input[0] * 2")

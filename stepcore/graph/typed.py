@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from stepcore.graph.ir import Graph, GraphStream, Node
@@ -36,7 +36,7 @@ class TypedGraph:
         ValueError: ``graph`` is not complete, a type is missing, or its parts do not belong together.
     """
 
-    __slots__ = ("has_loops", "inputs", "name", "nodes", "returns", "streams")
+    __slots__ = ("_steps", "has_loops", "inputs", "name", "nodes", "returns", "streams")
 
     def __init__(self, graph: Graph) -> None:
         for fault in (*_missing(graph), *faults(graph)):
@@ -47,11 +47,53 @@ class TypedGraph:
         self.inputs = tuple(graph.inputs)
         self.returns = tuple(graph.returns)
         self.has_loops = any(node.op.looping is not LoopPart.NOTHING for node in self.nodes)
+        self._steps: Hashable = None
+
+    @property
+    def steps(self) -> Hashable:
+        """What graphs share that compute the same in the same order, from the same inputs.
+
+        What passes a stream on as it is (``Copy``, ``Identity``) computes nothing and does not count; where loops name
+        their streams, or stores say what waits for what, everything counts.
+        """
+        if self._steps is None:
+            self._steps = _all_steps(self) if self.has_loops or has_stores(self) else _computing_steps(self)
+        return self._steps
 
 
 def is_typed(graph: Graph) -> bool:
     """Return whether checking could build and type all of a graph, so that it can become a :class:`TypedGraph`."""
     return next(_missing(graph), None) is None
+
+
+def _all_steps(graph: TypedGraph) -> Hashable:
+    return tuple([(_operation(node.op), node.inputs) for node in graph.nodes]), graph.returns
+
+
+def _computing_steps(graph: TypedGraph) -> Hashable:
+    """Return the operators that compute, with the streams that they take, numbered in the order of their making."""
+    places: list[int] = [0] * len(graph.streams)
+    for place, index in enumerate(graph.inputs):
+        places[index] = place
+    made = len(graph.inputs)
+    steps: list[tuple[Hashable, tuple[int, ...]]] = []
+    for node in graph.nodes:
+        op = node.op
+        given = [places[index] for index in node.inputs]
+        if op.passes:
+            for index in node.outputs:
+                places[index] = given[0]
+            continue
+        steps.append((_operation(op), tuple(given)))
+        for index in node.outputs:
+            places[index] = made
+            made += 1
+    return tuple(steps), tuple([places[index] for index in graph.returns])
+
+
+def _operation(op: Operator) -> Hashable:
+    """Return the kind and the parameters of an operator, which are compared without its methods: sooner."""
+    return type(op), *vars(op).items()
 
 
 def _missing(graph: Graph) -> Iterator[str]:
@@ -67,7 +109,7 @@ def _missing(graph: Graph) -> Iterator[str]:
             yield f"the type of stream {stream.index} is unknown"
 
 
-def has_stores(graph: Graph) -> bool:
+def has_stores(graph: Graph | TypedGraph) -> bool:
     """Return whether a program writes memory: one that does need not return anything."""
     return any(node.op is not None and node.op.off_chip is OffChipUse.STORES for node in graph.nodes)
 

@@ -8,7 +8,7 @@ best, and at large ones all cores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isinf
 from time import perf_counter
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from stepcore.sim.arrival_ops import ArrivalOrder
 
 MOST_REVERSED: Final = 8  # operators whose order is reversed alone, a run each
-_MOST_SAID: Final = 64  # programs of one task of which is known what their verdicts are worth
+_MOST_KNOWN: Final = 64  # programs of one task, that compute other things, of which something is known
+_NOTHING_SAID: Final = Said()
 _NO_REFERENCE = "there is no reference to compare with; a program has reference=, a task data_transform"
 
 
@@ -66,6 +67,16 @@ class Run:
         from stepcore.sim.open_sizes import measured
 
         return measured(graph, enumerate(self.streams))
+
+
+@dataclass(slots=True)
+class _Computing:
+    """What is known of programs that compute the same (:attr:`TypedGraph.steps`): the bytes that a run takes in fp32,
+    and what is said of those that are right on the data drawn. None: not yet.
+    """
+
+    needed: int | None = None
+    said: Said | None = None
 
 
 class ArrivalMatters(Record):
@@ -115,16 +126,13 @@ class Session:
         self._given = given
         self.world = self._world(dtype)
         self._precise: World | None = self.world if dtype == torch.float64 else None
-        self._bounded: tuple[TypedGraph | None, int] = (
-            None,
-            0,
-        )  # the graph that was last held against them, with its scale
         # Whether programs may leave something in memory: what they store, or what an output is.
         self._leaves = any(port.written for port in spec.parameters) or any(port.memory for port in spec.outputs or ())
         self.order: ArrivalOrder | None = None  # in which chunks arrive in runs on these data; None: as stated
         self._strength: Strength | None = None
         self._examined: Examined | None = None
-        self._said_of: dict[object, Said] = {}
+        self._computing: dict[Hashable, _Computing] = {}
+        self._last: tuple[TypedGraph | None, _Computing] = (None, _Computing())
         self._further: list[tuple[str, World]] = []
 
     def _world(self, dtype: torch.dtype) -> World:
@@ -141,11 +149,21 @@ class Session:
         return self._run(graph, self.world, keep)
 
     def _check_bounds(self, graph: TypedGraph, scale: int = 1) -> None:
-        """Refuse a graph that takes too much memory, see :meth:`Bounds.check`: once for all data that it runs on."""
-        last, most = self._bounded
-        if graph is not last or scale > most:
-            self.bounds.check(graph, scale)
-            self._bounded = graph, scale
+        """Refuse a graph that takes too much memory, see :meth:`Bounds.check`; what fitted is not counted again."""
+        known = self._known_of(graph)
+        if known.needed is None or known.needed * scale > self.bounds.limit:
+            counted = self.bounds.check(graph, scale)  # every charge is a multiple of the scale
+            known.needed = (counted.total + counted.working) // scale
+
+    def _known_of(self, graph: TypedGraph) -> _Computing:
+        """Return what is known of programs that compute what ``graph`` does: a search finds many of them."""
+        last, known = self._last
+        if last is not graph:
+            if len(self._computing) >= _MOST_KNOWN:
+                self._computing.clear()
+            known = self._computing.setdefault(graph.steps, _Computing())
+            self._last = graph, known
+        return known
 
     def results(
         self, graph: TypedGraph, data: Mapping[str, Sequence[Tensor]], *, precise: bool = False
@@ -209,7 +227,7 @@ class Session:
             return not self._further
         if self._strength is None or self._strength.untested is not None or self._further:
             return False
-        return self._examined is None or self._said_of.get(_steps(checked.typed)) == Said()
+        return self._examined is None or self._known_of(checked.typed).said == _NOTHING_SAID
 
     def _judged(self, checked: Checked, known: Static, faults: Sequence[Diagnostic], start: float) -> Verdict:
         if faults:
@@ -315,18 +333,16 @@ class Session:
 
     def _said(self, graph: TypedGraph, examined: Examined, open_: Untested | None) -> Said:
         """Return what is said of a program that is right on the data drawn, beyond what is said of its task."""
-        key = _steps(graph)
-        said = self._said_of.get(key)
-        if said is None:  # an editor verifies the same program again and again
-            if len(self._said_of) >= _MOST_SAID:
-                self._said_of.clear()
+        computing = self._known_of(graph)  # equal functions stand at the same places, which notes tell
+        said = computing.said
+        if said is None:
             decides = may_decide(graph, self.spec.scope.prelude)
             recipes = suspected(graph, self.spec, examined.coverage.reference)
             counts = may_count(graph, self.spec)
             concerns = bool(recipes) or counts or examined.concerns(decides)
             ways = (decides, recipes, counts)
             said = self._judge_further(graph, examined, open_, ways) if concerns else Said(None, open_)
-            self._said_of[key] = said
+            computing.said = said
         return said
 
     def _judge_further(
@@ -469,11 +485,6 @@ class Session:
         found = [[runtime.content(port.memory)] if port.memory else next(streams, None) for port in outputs]
         # A program may return another number of streams than there are outputs, which the comparison tells.
         return [column for column in found if column is not None] + [*streams]
-
-
-def _steps(graph: TypedGraph) -> object:
-    """Return what graphs that compute the same in the same way share; their functions stand at the same places."""
-    return tuple([(node.op, node.inputs) for node in graph.nodes]), graph.returns
 
 
 def _looped() -> Callable[..., list[StreamData]]:
