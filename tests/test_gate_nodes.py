@@ -164,6 +164,7 @@ _PIECES = (
     "E0[nothing:1]", "*E0", "(lambda: nothing)", "(E0 if 1 else nothing)", "(E0 or nothing)", "[E0 for _ in nothing]",
     "step.nothing", "{nothing: E0}", "(x := E0)", "-E0", "E0.nothing", "len(E0)", "M_value", "ctx[nothing]", "'text'",
     "E0, name=nothing", "**nothing", "E0 if nothing else E0", "step.Copy().apply(E0)[0]",
+    "zip(nothing, [E0])", "zip([E0], (nothing for _ in [1]))", "enumerate([E0], *[nothing])", "range(1)",
 )  # fmt: skip
 
 
@@ -207,6 +208,28 @@ def test_what_was_evaluated_whole_holds_nothing_that_the_walk_would_refuse(monke
         for piece in drawn.sample((*_PIECES, "2", "K", "T", "w", "add_0", "scale_0", "Map", "E9"), 4):
             check_text(f"{text[:at]}{piece}{text[end:]}", "a.py")
     assert bodies > 4
+
+
+@pytest.mark.parametrize("given", ["[E0], [1]", "[E0], *[[1]]", "[E0], (1 for _ in [1])", "[E0], [1], strict=bool"])
+def test_a_call_of_python_is_whole_where_every_argument_is_evaluated(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is walked through again but what evaluation may have left out."""
+    visited: list[list[ast.AST]] = []
+    visit = closed._Walk.visit
+
+    def noted(walk: closed._Walk) -> None:
+        visited.append(walk._pending[:])
+        visit(walk)
+
+    monkeypatch.setattr(closed._Walk, "visit", noted)
+    path = sorted(TASKS.glob("*.step.yaml"))[0]
+    read = read_task(path.read_text(encoding="utf-8"), str(path))
+    text = f"E9 = [step.Copy().apply(x) for x, _ in zip({given})]\nreturn E9"
+    found = ImplChecker(read).check(Embedded.whole(text))
+    plain = given == "[E0], [1]"
+    assert bool(visited) is not plain
+    assert any("bool" in item.message for item in found.diagnostics) == ("bool" in given)
 
 
 class _Searched(str):

@@ -46,7 +46,7 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
         value = make_operator(el, callee, node)
         el.seen.append(make(Seen, (node, el.frame.code, value, False)))
         return value
-    el.hidden += 1
+    el.hidden += not _evaluates_all(callee, node)
     if isinstance(callee, TypeMaker):
         made = _marker(el, callee, node)
         return make_type(el, callee, node) if made is None else made
@@ -80,6 +80,11 @@ def call(el: Elaboration, callee: Value, node: ast.Call) -> Value:
     el.graph.complete = False
     el.suppress_unused = True
     return UNKNOWN
+
+
+def _evaluates_all(callee: Value, node: ast.Call) -> bool:
+    """Whether each argument is evaluated where it stands, by its own handler."""
+    return type(callee) is ProgramBuiltin and not node.keywords and callee.name != "print"
 
 
 def _factory(el: Elaboration, name: str, node: ast.Call, args: list[Value]) -> Value:
