@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
 from stepcore.records import Record
+from stepcore.system.unwarned import unwarned
 
 MAX_ANSWER: Final = 200_000  # characters that are looked at: the end of a longer answer is not
 # Each program under a key reaches to the end of its block, and is parsed: of more keys only the last count.
@@ -143,8 +143,7 @@ def _flat(text: str) -> str:
 
 def _parses(text: str) -> bool:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
+        with unwarned():
             # ``return`` outside a function is no syntax error to the parser alone.
             ast.parse(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):

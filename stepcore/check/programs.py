@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,6 +45,7 @@ from stepcore.ops.base import TypingContext
 from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import Dim
 from stepcore.system.collector import no_collection
+from stepcore.system.unwarned import unwarned
 from stepcore.text.span import Embedded, Span
 from stepcore.types import StreamType
 
@@ -542,8 +542,7 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
     the streams that nobody reads.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
+        with unwarned():
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # reported where the module was read
         return None

@@ -6,20 +6,20 @@ Nothing is run, and the code that is made is thrown away. What is printed from s
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Sequence
+from typing import Final
 
 from stepcore.fn.source import syntax_words
+from stepcore.system.unwarned import unwarned
+
+_NO_ARGUMENTS: Final = ast.arguments([], [], None, [], [], None, [])
 
 
 def refused(body: Sequence[ast.stmt]) -> tuple[ast.AST, str] | None:
     """Return what the compiler says against the body of a function and where; None where it says nothing."""
-    (function,) = ast.parse("def program():\n    pass").body
-    assert isinstance(function, ast.FunctionDef)
-    function.body = list(body)
+    function = ast.FunctionDef("program", _NO_ARGUMENTS, [*body], [], lineno=1, col_offset=0)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # ``is`` with a literal, say: no concern of ours
+        with unwarned():  # of ``is`` with a literal, say: no concern of ours
             compile(ast.Module([function], []), "program", "exec", dont_inherit=True)
     except SyntaxError as error:
         return _at(error.lineno, body), syntax_words(error)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Container
 from typing import Final
 
 from stepcore.fn.decl import CodeBlock
 from stepcore.records import make
+from stepcore.system.unwarned import unwarned
 from stepcore.text.remembered import remembered
 from stepcore.text.span import Embedded, SourceFile, Span
 from stepcore.text.wording import clipped
@@ -34,8 +34,7 @@ def _parse(text: str) -> tuple[ast.stmt, ...] | BodySyntaxError:
         return BodySyntaxError(f"this body has more than {MAX_BODY_LENGTH:,} characters", Span(0, 1))
     inner = SourceFile("", text)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in strings: no concern of ours
+        with unwarned():  # of invalid escapes in strings: no concern of ours
             module = ast.parse(text)
     except SyntaxError as error:
         return BodySyntaxError(syntax_words(error), _error_span(inner, error))

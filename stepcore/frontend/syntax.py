@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import copy
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -19,6 +18,7 @@ from stepcore.findings.diagnostics import Diagnostic, Edit, Fix
 from stepcore.fn.source import FENCE, node_span, syntax_column, syntax_words
 from stepcore.frontend.lost_signs import LOST, meant_targets
 from stepcore.frontend.repairs import Repairs, in_place
+from stepcore.system.unwarned import unwarned
 from stepcore.text.remembered import remembered
 from stepcore.text.span import Embedded, SourceFile, Span
 
@@ -97,8 +97,7 @@ def _split_lines(text: str) -> list[str]:
 @remembered
 def _parse(text: str) -> tuple[ast.Module | None, SyntaxFault | None]:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
+        with unwarned():
             return ast.parse(text), None
     except SyntaxError as error:
         return None, SyntaxFault(max((error.lineno or 1) - 1, 0), syntax_column(error), syntax_words(error))
@@ -113,8 +112,7 @@ def _deep_line(text: str) -> int:
     for number, line in enumerate(_split_lines(text)):
         if len(line) > _SHALLOW:
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", SyntaxWarning)
+                with unwarned():
                     ast.parse(line.strip())
             except (RecursionError, MemoryError):
                 return number

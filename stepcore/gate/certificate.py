@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -31,6 +30,7 @@ from stepcore.gate.own import OwnCode
 from stepcore.gate.refusal import Refusal, refusal
 from stepcore.gate.suite import shape
 from stepcore.printing.python import OwnReference
+from stepcore.system.unwarned import unwarned
 from stepcore.text.span import Embedded, SourceFile
 
 _MODULES: Final = {"torch": "torch"}
@@ -66,8 +66,7 @@ def _characters(text: str) -> None:
 
 def _parsed(text: str) -> ast.Module:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes: no concern of ours
+        with unwarned():  # of invalid escapes: no concern of ours
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line, column = getattr(error, "lineno", None), getattr(error, "offset", None)

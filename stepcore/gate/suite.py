@@ -6,7 +6,6 @@ import ast
 import io
 import re
 import tokenize
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -15,6 +14,7 @@ from unicodedata import normalize
 from stepcore.gate.refusal import Refusal
 from stepcore.gate.rewriting import ConvertError, parse_code
 from stepcore.printing.code_lines import literal
+from stepcore.system.unwarned import unwarned
 
 _TYPE_COMMENT: Final = re.compile(r"#\s*type\s*:")  # a type to some readers, and text to Python
 _WHITE: Final = frozenset(" \t\n\\")
@@ -128,8 +128,7 @@ def _shown(character: str) -> str:
 
 
 def _string(token: tokenize.TokenInfo, text: str) -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes: no concern of ours
+    with unwarned():  # of invalid escapes: no concern of ours
         try:
             value = ast.literal_eval(text)
         except (ValueError, SyntaxError) as error:

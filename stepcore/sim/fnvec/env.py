@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -24,6 +23,7 @@ from stepcore.sim.fnvec.scopes import Scope, ScopeNames
 from stepcore.sim.fnvec.shared import leaves
 from stepcore.sim.fnvec.tape import Tensor
 from stepcore.sizes.dim import Dim
+from stepcore.system.unwarned import unwarned
 
 if TYPE_CHECKING:
     from stepcore.sim.conditions import Noting
@@ -187,11 +187,10 @@ class _DefaultDtype(AbstractContextManager[None]):
 
     def __init__(self, dtype: torch.dtype) -> None:
         self._dtype = dtype
-        self._quiet = warnings.catch_warnings()
+        self._quiet = unwarned()
 
     def __enter__(self) -> None:
         self._quiet.__enter__()
-        warnings.simplefilter("ignore")
         self._before = torch.get_default_dtype()
         if self._dtype != self._before:  # setting it takes longer than many an operator
             torch.set_default_dtype(self._dtype)
@@ -201,7 +200,7 @@ class _DefaultDtype(AbstractContextManager[None]):
     ) -> None:
         if self._dtype != self._before:
             torch.set_default_dtype(self._before)
-        self._quiet.__exit__(kind, error, trace)
+        self._quiet.__exit__()
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
