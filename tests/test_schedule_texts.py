@@ -34,6 +34,18 @@ def layer_norm(x, w, b):  # stepsmith: x[M, N], w[N], b[N]
     return (x - mean) / torch.sqrt(var + 1e-5) * w + b
 
 
+def outer(x, w):  # stepsmith: x[M, K], w[K, N]
+    return torch.relu(x @ w)
+
+
+def norm_total(x):  # stepsmith: x[M, N]
+    return torch.sqrt((x * x).sum())
+
+
+def doubled(x, w):  # stepsmith: x[M, N], w[N]
+    return x * w * 2
+
+
 def crossed(x, t):  # stepsmith: x[M, N], t[M] int64
     return F.cross_entropy(x, t)
 """
@@ -65,10 +77,28 @@ def test_each_stage_of_a_function_says_its_line_and_nothing_is_computed_twice(tm
     assert len([line for line in code if " - mean" in line]) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("swiglu", {"M": 32, "K": 64, "N": 96}),
+        ("outer", {"M": 64, "K": 64, "N": 64}),
+        ("outer", {"M": 37, "K": 64, "N": 32}),
+        ("norm_total", {"M": 64, "N": 64}),
+        ("doubled", {"M": 64, "N": 64}),
+        ("layer_norm", {"M": 64, "N": 128}),
+    ],
+    ids=["chain", "product", "gathered", "total", "rows", "blocks"],
+)
+def test_a_stage_says_its_line_before_it_loads_anything(tmp_path: Path, name: str, sizes: dict[str, int]) -> None:
+    program = text_of(tmp_path, name, sizes).rpartition(") -> None:\n")[2]
+    assert "step.LinearOffChipLoad(" in program
+    assert 0 <= program.find("# line ") < program.index("step.")
+
+
 def test_the_file_of_a_single_number_says_what_it_is(tmp_path: Path) -> None:
     """Its docstring was the margin of a line, so a second call did not know the file as its own."""
     text = text_of(tmp_path, "crossed", {"M": 32, "N": 64})
-    assert text.startswith('"""A STeP program that computes the same as the function crossed in functions.py, line 15.')
+    assert text.startswith('"""A STeP program that computes the same as the function crossed in functions.py, line 27.')
 
 
 def function(name: str, given: Element, made: Element) -> FnDecl:

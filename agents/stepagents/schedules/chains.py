@@ -110,11 +110,13 @@ def _hidden(
     """Write the blocks between the products, those of all lanes side by side, copied for the lanes behind."""
     lanes = writer.live("b", "r", "f")
     others = [each for each in body.inputs if not each.bare]
+    is_product = len(body.inputs) == 1 and value == "input[0]"
+    if not is_product:
+        writer.said(part.node)
     given = [streams[each] if each.bare else writer.load(each, loops, lanes).text() for each in body.inputs]
     text = given[0]
-    if not (len(given) == 1 and value == "input[0]"):
+    if not is_product:
         unit = unit_of(writer, loops, lanes, body, others, None)
-        writer.said(part.node)
         text = f"{writer.mapped('between', body, part, value, unit)}.apply({tuple_text(given)})"
     own = writer.live("b", "r")
     behind = tuple(lane for lane in writer.live("c") if lane not in own)
@@ -145,6 +147,7 @@ def _contracted(
     block = TilePart(product.node, (*product.labels[:-1], "f"))
     body.inputs.append(block)
     second = body.of(right)
+    writer.said(product.node)
     streams = [hidden.text(), *(wide.load(part, loops, lanes).text() for part in body.inputs[1:])]
     rows, columns = writer.blocks.numbers(product)
     depth = wide.blocks.sizes["f"].bind(blocks.bound)
@@ -154,7 +157,6 @@ def _contracted(
     tiles: list[Tile | Scalar] = [Tile("fp32", (wide.blocks.tile(product)[0], wide.blocks.sizes["f"]))]
     tiles += [wide.tile_type(part) for part in body.inputs[1:]]
     total = writer.tile_type(product)
-    writer.said(product.node)
     if not online:
         text = "\n".join([*body.lines, f"return [state[0] + input[0] @ {bracketed(second)}]"])
         call = writer.function("contract", tiles, total, text, unit, (0.0,))

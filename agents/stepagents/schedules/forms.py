@@ -35,12 +35,13 @@ def finished(
 ) -> None:
     """Write what is computed behind the last products, and the stores."""
     bare = len(body.inputs) == 1 and not body.lines and result == "input[0]"
+    if not bare:
+        writer.said(plan.result.node)
     streams = [products[part] if part.bare else writer.load(part, loops, lanes).text() for part in body.inputs]
     text = streams[0]
     if not bare:
         others = [part for part in body.inputs if not part.bare]
         unit = unit_of(writer, loops, lanes, body, others, plan.result)
-        writer.said(plan.result.node)
         text = f"{writer.mapped('finish', body, plan.result, result, unit)}.apply({tuple_text(streams)})"
     store(writer, plan, text, lanes)
 

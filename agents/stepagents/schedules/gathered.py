@@ -35,6 +35,11 @@ class _Unit:
     is_outer: bool = False
     reads: list[TilePart] = field(default_factory=list)
 
+    @property
+    def is_read(self) -> bool:
+        """Whether it is what it reads, and nothing is computed."""
+        return self.result == "input[0]" and len(self.reads) == 1
+
 
 class GatheredForm(ScheduleForm):
     """Rows in lanes of the same number of rows, the last of which may have fewer."""
@@ -117,6 +122,7 @@ class _Gathered:
             raise NoSchedule("the function has no product of matrices that blocks could be cut from")
         writer = self._writer
         writer.hold(self._size, self._rows)
+        writer.said(next(unit.part.node for unit in self._units.values() if not unit.is_read))
         parts = [part for unit in self._units.values() for part in unit.reads]
         for part in dict.fromkeys(part for part in parts if part.node.op == "placeholder"):
             if "r" not in part.labels:
@@ -245,7 +251,7 @@ class _Gathered:
     def _compute(self, unit: _Unit) -> None:
         writer, part = self._writer, unit.part
         streams = [self._name(each) for each in unit.reads]
-        if unit.reads and unit.result == "input[0]" and len(unit.reads) == 1:
+        if unit.is_read:
             if self._uses[part] == 1:
                 self._names[part] = streams[0]
             else:

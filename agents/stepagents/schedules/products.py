@@ -107,6 +107,8 @@ def _streamed(writer: Writer, plan: Scheduled, products: Sequence[TilePart]) -> 
         bodies[product] = body, f"return [state[0] + {bracketed(left)} @ {bracketed(right)}]"
         for part in body.inputs:
             wanted[part] = wanted.get(part, 0) + 1
+    for product in products:
+        writer.said(product.node)
     for part, uses in wanted.items():
         known[part] = writer.load(part, loops, lanes, uses), [0]
     result: list[str] = []
@@ -119,7 +121,6 @@ def _streamed(writer: Writer, plan: Scheduled, products: Sequence[TilePart]) -> 
         types = [writer.element(part) for part in body.inputs]
         lines = "\n".join([*body.lines, text])
         call = writer.function("product", types, writer.tile_type(product), lines, unit, (0.0,))
-        writer.said(product.node)
         streams = [_next(*known[part]) for part in body.inputs]
         result.append(f"step.Accum({call.format(', b=1')}).apply({tuple_text(streams)})")
     return result
@@ -142,7 +143,7 @@ def resident(
     lefts: dict[TilePart, list[TilePart]] = {}
     for product in products:
         lefts.setdefault(factors(product)[0], []).append(product)
-    kept = {left: (_kept_rows(writer, left, loops, lanes, len(readers)), [0]) for left, readers in lefts.items()}
+    kept = {left: (_kept_rows(writer, left, loops, lanes, readers), [0]) for left, readers in lefts.items()}
     result: list[str] = []
     for product in products:
         left, right = factors(product)
@@ -151,12 +152,12 @@ def resident(
         second = body.of(right)
         if body.inputs.count(left) > 1:
             raise NoSchedule("a factor of this product cannot stay on chip: it is computed from both", product.node)
+        writer.said(product.node)
         streams = [_next(*kept[left])]
         streams += [writer.load(part, loops, lanes).text() for part in body.inputs[1:]]
         body.flops += 2 * writer.blocks.numbers(left)[1] * writer.elements(product)
         unit = unit_of(writer, loops, lanes, body, body.inputs[1:], product if goes_out else None)
         writer.costs.kept += unit.units * sum(unit.reads)
-        writer.said(product.node)
         types = [writer.element(part) for part in body.inputs]
         text = "\n".join([*body.lines, f"return [input[0] @ {bracketed(second)}]"])
         call = writer.function("product", types, writer.tile_type(product), text, unit).format("")
@@ -164,21 +165,22 @@ def resident(
     return result
 
 
-def _kept_rows(writer: Writer, left: TilePart, loops: Loops, lanes: Lanes, uses: int) -> Family:
+def _kept_rows(writer: Writer, left: TilePart, loops: Loops, lanes: Lanes, products: Sequence[TilePart]) -> Family:
     """Write the first factor of products: a tile of whole rows, repeated for each block of columns."""
     body = TileBody(writer.blocks)
     value = body.of(left)
     own = tuple(lane for lane in lanes if lane.label in left.labels)
     readers = tuple(lane for lane in lanes if lane not in own)
     outer = loops[1:]
+    is_read = len(body.inputs) == 1 and value == "input[0]"
+    writer.said(products[0].node if is_read else left.node)
     streams = [writer.load(part, outer, own) for part in body.inputs]
     text = tuple_text([each.text() for each in streams])
     name = left.node.name
-    if not (len(body.inputs) == 1 and value == "input[0]"):
-        writer.said(left.node)
+    if not is_read:
         unit = unit_of(writer, outer, own, body, body.inputs, None)
         text = f"{writer.mapped(name, body, left, value, unit)}.apply({text})"
     count = writer.loop(loops[0][0], loops[0][1])
     rows, columns = writer.blocks.numbers(left)
     writer.costs.kept += 4 * rows * columns * lane_count(own)
-    return writer.shared(f"step.Repeat(n={count}).apply({text})", f"{name}_rows", own, readers, uses)
+    return writer.shared(f"step.Repeat(n={count}).apply({text})", f"{name}_rows", own, readers, len(products))

@@ -64,8 +64,8 @@ class RowsForm(ScheduleForm):
         body = TileBody(writer.blocks)
         result = body.of(plan.result)
         lanes = writer.live("b", "r", "c")
+        writer.said(plan.result.node)
         streams = [writer.load(part, plan.outer, lanes) for part in body.inputs]
         unit = unit_of(writer, plan.outer, lanes, body, body.inputs, plan.result)
-        writer.said(plan.result.node)
         call = writer.mapped("rows", body, plan.result, result, unit)
         store(writer, plan, f"{call}.apply({tuple_text([each.text() for each in streams])})", lanes)

@@ -92,13 +92,13 @@ class ScanForm(ScheduleForm):
         text = f"step.Retile(axis=0).apply(step.Reshape(S={size}, L=[0]).apply({rows}))"
         writer.costs.kept += lane_count(lanes) * writer.bytes_of(loops_of[0])
         if body.lines or result != "input[0]" or len(body.inputs) > 1:
+            writer.said(plan.result.node)
             given = [
                 text if is_recurrence(part.node) else writer.load(part, plan.outer, lanes).text()
                 for part in body.inputs
             ]
             others = [part for part in body.inputs if not is_recurrence(part.node)]
             unit = unit_of(writer, plan.outer, lanes, body, others, plan.result)
-            writer.said(plan.result.node)
             text = f"{writer.mapped('finish', body, plan.result, result, unit)}.apply({tuple_text(given)})"
         _store(writer, plan, text)
 
@@ -126,6 +126,7 @@ def _scanned(writer: Writer, loop: _Loop, plan: Scheduled) -> str:
     texts = [body.of(TilePart(node, _ROW)) for node in components]
     if not body.inputs:
         raise NoSchedule("a loop that reads nothing has no form over tiles", loop.node)
+    writer.said(components[0])
     streams = [_rows(writer, part, loops) for part in body.inputs]
     row = writer.tile_type(TilePart(loop.row, _ROW))
     states: Tile | STuple = row if len(components) == 1 else STuple((row,) * len(components))
@@ -135,7 +136,6 @@ def _scanned(writer: Writer, loop: _Loop, plan: Scheduled) -> str:
     unit = UnitCost(lane_count(lanes), steps, body.flops, (width,) * len(streams))
     lines = "\n".join([*body.lines, f"return [{', '.join(texts)}]"])
     types = [writer.tile_type(TilePart(part.node, part.labels)) for part in body.inputs]
-    writer.said(components[0])
     call = writer.function("advance", types, states, lines, unit, tuple(inits)).format(", b=1")
     text = f"step.Scan({call}).apply({tuple_text(streams)})"
     if isinstance(states, STuple):
@@ -160,11 +160,13 @@ def _rows(writer: Writer, part: TilePart, loops: Loops) -> str:
     body = TileBody(writer.blocks)
     panel = TilePart(given, _PANEL)
     value = body.of(panel)
+    is_computed = bool(body.lines) or value != "input[0]"
+    if is_computed:
+        writer.said(given)
     loads = [writer.load(each, loops, lanes).text() for each in body.inputs]
     text = loads[0]
-    if body.lines or value != "input[0]":
+    if is_computed:
         unit = unit_of(writer, loops, lanes, body, body.inputs, None)
-        writer.said(given)
         text = f"{writer.mapped('ahead', body, panel, value, unit)}.apply({tuple_text(loads)})"
     writer.costs.kept += lane_count(lanes) * writer.bytes_of(panel)
     return f"step.RetileStreamify(axis=0).apply({text})"

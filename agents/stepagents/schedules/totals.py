@@ -88,6 +88,7 @@ class TotalsForm(ScheduleForm):
         kind = _kind(totals)
         inner = TileBody(writer.blocks)
         texts = [_partial(inner, operand(part.node), kind) for part in totals]
+        writer.said(totals[0].node)
         streams = [writer.load(part, loops, lanes) for part in inner.inputs]
         tile = Tile("fp32", (1, len(totals)))
         text = texts[0] if len(texts) == 1 else f"torch.cat([{', '.join(texts)}], 1)"
@@ -96,7 +97,6 @@ class TotalsForm(ScheduleForm):
         lines = "\n".join([*inner.lines, f"return [{joined.format('state[0]', text)}]"])
         init = 0.0 if kind == "sum" else _MINUS_INFINITY
         call = writer.function("fold", [writer.element(part) for part in inner.inputs], tile, lines, unit, (init,))
-        writer.said(totals[0].node)
         given = tuple_text([each.text() for each in streams])
         family = writer.shared(
             f"step.Accum({call.format(f', b={len(plan.outer)}')}).apply({given})", "totals", lanes, ()

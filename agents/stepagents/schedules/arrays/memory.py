@@ -57,6 +57,7 @@ class ArrayWriter:
             dims = shape_of(node)
             writer.views[node.name] = MemoryView((dims[0], product(dims[1:])), f".unflatten(1, (-1, {kernel}))")
         writer.bounded.update(body.bounded)
+        writer.said(self._part.node)
         streams: list[Family] = []
         types: list[Tile] = []
         for part in body.inputs:
@@ -75,7 +76,6 @@ class ArrayWriter:
             value = body.reshaped(value, dims, walk.block)
         reads = tuple(self._bytes(tile) for tile in types)
         unit = UnitCost(lane_count(self._lanes), self._rounds, max(body.flops, 1), reads, self._bytes(out, count))
-        writer.said(self._part.node)
         call = writer.function("block", types, output, body.returning(value), unit).format("")
         operator = "FlatMap" if walk.stack else "Map"
         self._store(walk, f"step.{operator}({call}).apply({tuple_text([each.text() for each in streams])})", out)
