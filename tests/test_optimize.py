@@ -17,7 +17,7 @@ from subprocess import PIPE
 from typing import Any, cast
 
 import pytest
-from typer import Typer
+from typer import BadParameter, Typer
 from typer.testing import CliRunner, Result
 
 import stepagents.cli.optimize
@@ -27,9 +27,11 @@ from optimized_programs import assert_optimized
 from programs import count
 from stepagents.cli.optimize import optimize
 from stepagents.cli.programs.answered import answered_task
+from stepagents.cli.programs.orders import bytes_of
 from stepagents.executors.executor import Executor, worker_command
 from stepagents.optimize.archive import Archive
 from stepagents.optimize.candidates import FasterText, Goal, OptimizeTarget
+from stepagents.optimize.clock import SearchClock
 from stepagents.optimize.outcome import Optimized
 from stepagents.optimize.page import optimize_page
 from stepagents.optimize.proof import Judges
@@ -47,6 +49,7 @@ from stepcore.jobdata.programs import AnswerFile
 from stepcore.jobs import Job, JobError, Limits
 from stepcore.rewrites import REWRITES, RewriteSubject, subject_of
 from stepcore.rewrites.explaining import explained
+from stepcore.settings.data_folder import records_folder
 from stepcore.settings.limits import InForce
 from stepcore.timing.hardware import PRESETS, Hardware
 from warm import Lent
@@ -210,6 +213,46 @@ def test_a_task_whose_program_is_no_literal_block_is_told_why_nothing_is_rewritt
         Search(subject, OptimizeTarget(PRESETS["default"]), SearchRecord()).run()
 
 
+def test_a_task_in_json_is_told_beside_its_result_what_has_to_change(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    fn = {"func_name": "fn_double", "input_dtype": "fp32", "output_dtype": "fp32", "apply": "return [input[0] * 2]"}
+    given = {"name": "E0", "dtype": "fp32", "dims": ["M"], "data_gen": "torch.rand"}
+    made = {"name": "S0", "dtype": "fp32", "dims": ["M"], "data_transform": ["input_data['E0'] * 2"]}
+    impl = "E1 = step.Map(fn=fn_double).apply(E0)\nreturn E1"
+    path.write_text(json.dumps({"inputs": [given], "fns": [fn], "outputs": [made], "impl": impl}))
+    done = invoked(str(path), "--hw", "default")
+    assert "write it as one, or as a Python program (`stepsmith convert`)" in " ".join(done.stderr.split())
+
+
+def test_an_error_is_told_with_its_place_and_the_call_that_shows_all(tmp_path: Path) -> None:
+    path = tmp_path / "my rows.py"
+    path.write_text((EXAMPLES / "sum_rows.py").read_text("utf-8").replace(".apply(E1)", ".apply(E2)"), "utf-8")
+    for words in ((), ("--explain",)):
+        done = invoked(str(path), *words)
+        said = r"it has errors, the first one at line 25, column \d+: STEP202 .*: run `stepsmith check '.*my rows.py'`"
+        assert done.exit_code == 1 and re.search(said, " ".join(done.stderr.split())), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("amount", "number"),
+    [("16 MB", 16_000_000), ("512KiB", 524_288), ("1,000,000", 1_000_000), ("1.5 mib", 1_572_864), ("7", 7)],
+)
+def test_memory_on_chip_may_be_an_amount_with_its_unit(amount: str, number: int) -> None:
+    assert bytes_of(amount) == number
+
+
+@pytest.mark.parametrize("amount", ["", "0", "0.4", "-1", "1e99", "nan", "inf", "text", "9" * 30, "99 PB", "1 2", "٣"])
+def test_what_is_no_amount_of_memory_is_refused_with_what_is_one(amount: str) -> None:
+    with pytest.raises(BadParameter, match="16 MB, 512 KiB"):
+        bytes_of(amount)
+
+
+def test_more_compute_than_there_is_is_told_beside_the_bound() -> None:
+    """The program took 0.003 times the bound, and nothing said why."""
+    done = invoked(str(EXAMPLES / "swiglu.py"), "--compute", "1", "--hw", "default")
+    assert "FLOPs a cycle together, of 1: the bound is that of programs that compute no more" in done.stderr
+
+
 def test_another_program_of_the_file_must_not_stop_for_it() -> None:
     """What one program no longer needs is what another one waits with: a helper without its buffer."""
     text = (EXAMPLES / "rms_norm.py").read_text()
@@ -244,6 +287,17 @@ def test_what_was_verified_before_the_time_was_over_is_shown(monkeypatch: pytest
         assert (row["ended"], row["problem"]) == ("time", None)
         assert re.fullmatch(r"\d+ programs? of the front could not be verified before the end: .*", row["remarks"][-1])
         assert len(row["steps"]) > 0 and row[figure] == min(point[figure] for point in row["front"])
+
+
+def test_a_call_gets_further_than_the_one_before_however_little_time_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The start of the workers took all of it: the same call tried nothing, and said that it would go on."""
+    monkeypatch.setattr(SearchClock, "is_search_over", lambda _clock: True)
+    path = str(EXAMPLES / "swiglu_tiles.py")
+    (first,), (second,) = rows(path, "--hw", "validation"), rows(path, "--hw", "validation")
+    assert first["ended"] == second["ended"] == "time"
+    assert second["cycles"] < first["cycles_before"] and len(second["steps"]) >= len(first["steps"])
+    tried = [len(re.findall(r'"exact":true', each.read_text("utf-8"))) for each in records_folder().glob("*.jsonl")]
+    assert tried == [2]
 
 
 @pytest.mark.parametrize("change", ["changed", "removed", "folder removed"])

@@ -10,7 +10,7 @@ from optimized_programs import optimizable_task
 from stepcore.findings.diagnostics import apply_edits
 from stepcore.rewrites import RewriteSubject, subject_of
 from stepcore.rewrites.functions import NewFunction, declared
-from stepcore.rewrites.unused import without_unused
+from stepcore.rewrites.unused import tidied, without_twins, without_unused
 
 _MODULE = (Path(__file__).parents[1] / "examples" / "rms_norm.py").read_text()
 _USERS = '''\
@@ -20,6 +20,22 @@ def idle(input):
 
 
 '''  # fmt: skip
+
+_TASK = """\
+test_name: rows
+inputs:
+- {name: E0, dtype: fp32, dims: [M, N], data_gen: torch.rand}
+fns:
+- name: fn_double
+  func_name: fn_double
+  input_dtype: fp32
+  output_dtype: fp32
+  apply: return [input[0] + input[0]]
+outputs:
+- {name: S0, dtype: fp32, dims: [M, N], data_transform: ["input_data['E0'] * 2"]}
+impl: |-
+  return step.Map(fn=fn_double).apply(E0)
+"""
 
 
 def _subject(path: str, text: str) -> RewriteSubject:
@@ -59,3 +75,28 @@ def test_what_is_named_anywhere_else_stays() -> None:
     grown = _with_functions(subject, ("twice_1", "return [input[0] * 2]"))
     for text in (grown.replace("step.Map(fn=scale)", "step.Map(fn=twice_1)"), f"{grown}\nKEPT = twice_1\n"):
         assert without_unused(subject, text, _MODULE) == text
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("path", "text", "use"),
+    [
+        ("rms_norm.py", _MODULE, "step.Map(fn=square)"),
+        ("rows.step.yaml", _TASK, "step.Map(fn=fn_double)"),
+    ],
+)
+def test_a_function_that_says_what_another_says_is_not_there_twice(
+    path: str, text: str, use: str, newline: str
+) -> None:
+    """The second program of a file that was made faster declared the functions of the first one again."""
+    text = text.replace("\n", newline)
+    earlier = _with_functions(_subject(path, text), ("twice_1", "return [input[0] * 2]"))
+    bodies = ("twice_2", "return [input[0] * 2]"), ("thrice_1", "return [input[0] * 3]")
+    grown = _with_functions(_subject(path, earlier), *bodies)
+    used = grown.replace(use, use.replace(use.partition("=")[2], "twice_2)"))
+    found = without_twins(_subject(path, earlier), used, earlier)
+    assert used != grown and "twice_2" not in found and "fn=twice_1)" in found and "thrice_1" in found
+    assert tidied(_subject(path, earlier), used, earlier) == earlier.replace(
+        use, use.replace(use.partition("=")[2], "twice_1)")
+    )
+    assert without_twins(_subject(path, earlier), used, used) == used  # both are its user's

@@ -85,6 +85,9 @@ class LaneCounts(ExplainedRewrite):
                 yield RewriteRefusal(self.name, what, node.op_span)
                 continue
             what = f"{counted(other, 'lane')}, not {count} (line {line})"
+            if with_compute:
+                units = counted(len(with_compute), "operator")
+                what += f", and bw= of {units} no higher than what they read and write lets them use"
             yield RewriteSite(self.name, what, (*edits, *with_compute), (("N", str(other)),))
 
 

@@ -1,4 +1,4 @@
-"""What rewrites leave behind: element functions that one of them wrote and a later one took out of use again.
+"""What rewrites leave behind: element functions that a later one took out of use again, or that say what another says.
 
 No rewrite does this by itself: the search goes on from the text that it knows, and what is shown is tidied once.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from stepcore.check.rewriting import inner_span
@@ -18,6 +19,41 @@ from stepcore.text.span import Span
 
 _WORD: Final = re.compile(r"\w+")
 _APART: Final = 2  # empty lines behind a function that a rewrite declared
+
+
+def tidied(before: RewriteSubject, text: str, users_text: str) -> str:
+    """Return what rewrites made of a program, with each function of theirs that is used, once.
+
+    A name that ``users_text`` has is its user's, see :func:`without_unused`.
+    """
+    return without_twins(before, without_unused(before, text, users_text), users_text)
+
+
+def without_twins(before: RewriteSubject, text: str, users_text: str) -> str:
+    """Return a text where no function of a rewrite is, but for its name, one that stands before it: that one is used.
+
+    Two programs of a file that were made faster one after the other had the same functions twice.
+    """
+    users = set(_WORD.findall(users_text))
+    made = subject_of(text, before.path, before.name, before.affine)
+    while made is not None:
+        twin = next(_twins(made, users), None)
+        if twin is None:
+            break
+        name, lines, first = twin
+        text = re.sub(rf"\b{name}\b", first, apply_edits(made.text, [Edit(lines, "")]))
+        made = subject_of(text, before.path, before.name, before.affine)
+    return text
+
+
+def _twins(subject: RewriteSubject, users: set[str]) -> Iterator[tuple[str, Span, str]]:
+    """Yield functions of rewrites with their lines, and what stands before them and is the same."""
+    seen: dict[str, str] = {}
+    for name, lines in sorted(_declarations(subject), key=lambda each: each[1].start):
+        body = re.sub(rf"\b{name}\b", "", subject.text[lines.start : lines.end]).strip()
+        if body in seen and name not in users:
+            yield name, lines, seen[body]
+        seen.setdefault(body, name)
 
 
 def without_unused(before: RewriteSubject, text: str, users_text: str) -> str:

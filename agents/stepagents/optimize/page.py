@@ -10,7 +10,7 @@ from stepagents.optimize.outcome import Optimized, brought
 from stepagents.report.document import html_document
 from stepagents.report.scales import Log, short
 from stepagents.report.svg import drawing, element, hint, label, line, spot, words
-from stepcore.text.wording import times_text
+from stepcore.text.wording import counted, times_text
 
 _WIDTH: Final = 760.0
 _HEIGHT: Final = 320.0
@@ -92,7 +92,9 @@ def _bound(bound: int, y: float, outcome: Optimized) -> str:
         "g",
         hint(f"bound: {bound:,} cycles{_rules(outcome)}"),
         line(_LEFT, y, _WIDTH - _RIGHT, y, "bound"),
-        label(_WIDTH - _RIGHT, y + _UNDER_BOUND - 7, f"bound{_rules(outcome)}: {bound:,} cycles", "axis", "end"),
+        label(
+            _WIDTH - _RIGHT, y + _UNDER_BOUND - 7, f"bound{_rules(outcome)}: {counted(bound, 'cycle')}", "axis", "end"
+        ),
     )
 
 

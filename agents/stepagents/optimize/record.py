@@ -48,7 +48,8 @@ class Tried(Record):
 class SearchRecord:
     """Results by the names of texts, in memory and, where ``path`` says so, on disk. A context manager.
 
-    ``problem`` says why nothing is kept on disk, where that fails.
+    ``problem`` says why nothing is kept on disk, where that fails. ``has_news``: something was timed exactly that had
+    not been before.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -61,6 +62,7 @@ class SearchRecord:
         self._memory: tuple[OptimizationItem, ...] | None = None
         self._file: FileIO | None = None
         self.problem = ""
+        self.has_news = False
 
     def __enter__(self) -> SearchRecord:
         if self._path is None:
@@ -105,6 +107,7 @@ class SearchRecord:
     def keep(self, key: str, tried: Tried) -> None:
         """Remember what came of a text."""
         self._tried[key] = tried
+        self.has_news |= tried.exact
         self._read_back.discard(key)
         self._write({"text": key, "tried": written(tried)})
 

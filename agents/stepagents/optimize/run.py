@@ -23,7 +23,7 @@ from stepagents.optimize.search import CANDIDATES, Search, SearchLimits, Unimpro
 from stepagents.optimize.trials import SpreadTrials
 from stepcore.costs.metrics import compulsory_traffic
 from stepcore.rewrites import RewriteSubject
-from stepcore.rewrites.unused import without_unused
+from stepcore.rewrites.unused import tidied
 from stepcore.text.wording import counted, times_text
 
 _DISTRUSTED: Final = "the record of an earlier search had other figures than are measured now: it was searched anew"
@@ -93,7 +93,7 @@ def optimized(
         return replace(empty, problem=str(error), seconds=clock.passed)
     late = order.is_over()
     users = subject.text if users_text is None else users_text
-    front = proved_front(search, judges, watch.tell, lambda text: without_unused(subject, text, users))
+    front = proved_front(search, judges, watch.tell, lambda text: tidied(subject, text, users))
     ended: Ended = "stopped" if watch.is_stopped() else front.ended or ("time" if late else "")
     learned = () if front.ended or watch.is_stopped() else search.pairs.items(with_code, tuple(front.wrong))
     found = replace(_concluded(empty, search, front), ended=ended, interrupted=watch.is_stopped(), learned=learned)
@@ -115,8 +115,14 @@ class _SearchOrder:
     advice: ModelAdvice | None
 
     def is_over(self) -> bool:
-        """Whether the search is to end with what it has."""
-        return self.watch.is_stopped() or self.clock.is_search_over()
+        """Whether the search is to end with what it has.
+
+        However little time there is, it times something new first: else the same call, begun again, would go on for
+        ever without getting any further. A model is not waited for beyond the time.
+        """
+        if self.watch.is_stopped():
+            return True
+        return self.clock.is_search_over() and (self.record.has_news or self.advice is not None)
 
     def search(self) -> Search:
         """Return the search, not begun."""
@@ -172,6 +178,11 @@ def _concluded(empty: Optimized, search: Search, front: ProvedFront) -> Optimize
         refused.append(
             f"it needs {best.figures.on_chip:,} bytes on chip of {target.capacity:,}: "
             "nothing that needs less and takes no more cycles was found"
+        )
+    if best is not None and best.figures.computing > target.compute:
+        refused.append(
+            f"its units compute {best.figures.computing:,} FLOPs a cycle together, of {target.compute:,}: the bound is "
+            "that of programs that compute no more, and nothing that does and takes no more cycles was found"
         )
     bounds = [each.figures for each in right if each.figures.bound is not None]
     least = min(bounds, key=lambda each: each.bound or 0, default=None)

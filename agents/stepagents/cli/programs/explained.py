@@ -29,8 +29,10 @@ def explained_order(order: ProgramOrder) -> list[ExplainedPlace] | None:
 
 
 def left_out(order: ProgramOrder) -> str:
-    """Return which rewrites no answer may use, because they would define functions; "" where there are none."""
+    """Return what no rewrite may touch: a program that none can write, or functions of an answer; "" where nothing."""
     subject = order.subject
+    if subject is not None and subject.unwritable:
+        return f"{subject.unwritable}: write it as one, or as a Python program (`stepsmith convert`)"
     if subject is None or not order.target.only_impl:
         return ""
     names = [rewrite.name for rewrite in REWRITES if sentences_with_functions(subject, rewrite)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from stepcore.cli.targets import FileTarget, answer_to, find_targets, no_program
 from stepcore.cli.terminal import complain
 from stepcore.cli.time import unusable_chip
 from stepcore.cycles.bounds import COMPUTE
+from stepcore.findings.diagnostics import Severity
 from stepcore.records import Record
 from stepcore.reports.text import clean
 from stepcore.rewrites import RewriteSubject
@@ -32,9 +34,32 @@ from stepcore.text.files import Unusable
 from stepcore.text.wording import one_line
 
 _MOST: Final = 1 << 50  # bytes, FLOPs per cycle
+_DIGITS: Final = 24  # of an amount
 _SCRIPT: Final = (
     "this script has no program whose lines could be rewritten; put its operators into a function with @step.program"
 )
+
+_UNITS: Final = {
+    "": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
+}  # fmt: skip
+_AMOUNT: Final = re.compile(r"([\d,]+(?:\.\d+)?) *([kmg]?i?b|)", re.IGNORECASE | re.ASCII)
+
+
+def bytes_of(text: str) -> int:
+    """Return the bytes of an amount such as `16 MB`, `512 KiB` or `900000`, as the editor's settings spell them too.
+
+    Raises:
+        typer.BadParameter: it is none, or nothing that a chip has.
+    """
+    found = _AMOUNT.fullmatch(text.strip())
+    unit = None if found is None else _UNITS.get(found[2].lower())
+    digits = "" if found is None else found[1].replace(",", "")
+    if unit is None or not digits or len(digits) > _DIGITS or not 1 <= (amount := round(float(digits) * unit)) <= _MOST:
+        raise typer.BadParameter(
+            f"{text!r} is no amount of memory on chip: write bytes, or 16 MB, 512 KiB (from 1 byte to {_MOST:,})"
+        )
+    return amount
+
 
 ProgramsArgument = Annotated[
     list[str], typer.Argument(metavar="FILE[::PROGRAM]...", help="Programs, files or folders.")
@@ -42,7 +67,7 @@ ProgramsArgument = Annotated[
 HwOption = Annotated[str | None, typer.Option("--hw", metavar="NAME|FILE", help="The chip, instead of the project's.")]
 CapacityOption = Annotated[
     int | None,
-    typer.Option("--capacity", min=1, max=_MOST, metavar="BYTES", help="Bytes on chip, at most.",
+    typer.Option("--capacity", parser=bytes_of, metavar="BYTES", help="Bytes on chip, at most, such as `16 MB`.",
                  show_default="the chip's, or no limit"),
 ]  # fmt: skip
 ComputeOption = Annotated[
@@ -75,7 +100,7 @@ class TargetWish(Record):
 
 
 class ProgramOrder(Record):
-    """One program of a file; ``subject`` is None where it has errors.
+    """One program of a file; ``subject`` is None where it has errors, of which ``fault`` is the first one.
 
     ``answer`` is where the program of a task stands if not in ``path``; ``text`` is then the task with it.
     """
@@ -87,12 +112,15 @@ class ProgramOrder(Record):
     subject: RewriteSubject | None
     target: OptimizeTarget
     answer: AnsweredTask | None = None
+    fault: str = ""
 
     @property
     def erroneous(self) -> Optimized:
         """What comes of an order without a subject."""
         how = "check" if self.answer is None else f"verify --impl {quote(self.answer.file.path)}"
-        problem = f"it has errors: run `stepsmith {how}`"
+        path = quote(str(self.path))
+        first = f", the first one at {self.fault}" if self.fault else ""
+        problem = f"it has errors{first}: run `stepsmith {how} {path}`"
         return Optimized(str(self.path), self.name, self.target.chip.name, self.text, problem=problem)
 
 
@@ -154,7 +182,25 @@ class ProgramOrders:
         capacity = chip.onchip.capacity if wish.capacity is None else wish.capacity
         target = OptimizeTarget(chip, wish.compute, capacity, wish.goal, only_impl=answer is not None)
         subject = subject_of(text, str(path), name, config.affine)
-        return ProgramOrder(path, name, text, config, subject, target, answer)
+        fault = "" if subject is not None else _first_fault(text, str(path), name, config, answer)
+        return ProgramOrder(path, name, text, config, subject, target, answer, fault)
+
+
+def _first_fault(text: str, path: str, name: str, config: Config, answer: AnsweredTask | None) -> str:
+    """Return where the first error of a program stands, and what it is; "" where no finding says why it cannot run."""
+    from stepcore.check import check_text
+    from stepcore.check.files import program_faults
+
+    result = check_text(text, path, affine=config.affine, with_fixes=False)
+    programs = [each for each in result.programs if each.name == name]
+    found = [fault for each in programs for fault in (*each.diagnostics, *program_faults(result, each))]
+    errors = (fault for fault in found if fault.severity is Severity.ERROR)
+    first = min(errors, key=lambda fault: fault.span.start, default=None)
+    if first is None:
+        return ""
+    line, column = (place + 1 for place in result.source.line_col(first.span.start))
+    line = line if answer is None else answer.line(line)
+    return f"line {line}, column {column}: {first.code} {one_line(first.message)}"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from stepagents.optimize.outcome import Optimized, brought
 from stepcore.cli.terminal import complain, waiting
 from stepcore.records import Record
 from stepcore.reports.text import clean
-from stepcore.text.wording import one_line, times_text
+from stepcore.text.wording import counted, one_line, times_text
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def _summary(name: str, outcome: Optimized, best: FasterText, wish: TargetWish) 
         lines.append(f"  {each.cycles:>12,}  {each.on_chip:>12,}  {each.off_chip:>12,}  {what} {mark}".rstrip())
     reason = _early(outcome)
     ended = f", {reason}; the same call goes on" if reason else ""
-    lines.append(f"  {outcome.tried:,} candidates in {outcome.seconds:.1f} s{ended}")
+    lines.append(f"  {counted(outcome.tried, 'candidate')} in {outcome.seconds:.1f} s{ended}")
     return lines
 
 
