@@ -376,7 +376,11 @@ class Elaborator(Elaboration):
         maker = makers.pop() if len(makers) == 1 else ""
         ops = [self.graph.nodes[producer].op for producer in producers if producer is not None]
         outputs = ops[0].outputs if maker and ops and ops[0] is not None else None
-        self.tell(miscalls.other_number(target, len(items), maker, outputs, self), target)
+        mistake = miscalls.other_number(target, len(items), maker, outputs, self)
+        if maker:
+            self.report_certain(mistake.code, target, mistake.text, mistake.way_out, None)
+        else:
+            self.tell(mistake, target)
 
     def _return(self, statement: ast.Return) -> SuiteEnd:
         value = None if statement.value is None else self.evaluate(statement.value)

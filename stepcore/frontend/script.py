@@ -19,6 +19,7 @@ from stepcore.fn.nodes import loaded_names
 from stepcore.fn.source import node_span
 from stepcore.frontend import functions, tensors
 from stepcore.frontend.bindings import bound_names
+from stepcore.frontend.certain import report_missing
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.python import PyModule
 from stepcore.frontend.sequences import items_of
@@ -80,6 +81,7 @@ class ScriptElaborator(Elaborator):
         self.frame = Frame(scope, code, EvaluationContext("root", code, body=tree.body))
         try:
             self.suite(tree.body)
+            report_missing(self, tree, code.text)
             for node in _uncalled(tree):
                 self._enter(node, scope, code)
             for apart in _apart(tree):
@@ -146,8 +148,9 @@ class ScriptElaborator(Elaborator):
         return lacks and name not in (self._set or ())
 
     def report_certain(self, code: str, where: ast.AST | Span, message: str, way_out: str, fix: Fix | None) -> None:
-        """See :class:`Elaboration`."""
-        super().report(code, where, message, way_out, fix=fix)
+        """See :class:`Elaboration`: nothing is said where the script may catch what is raised."""
+        if not self._guarded:
+            super().report(code, where, message, way_out, fix=fix)
 
     def report(
         self,
@@ -170,7 +173,10 @@ class ScriptElaborator(Elaborator):
                 is_fn = any(_is_fn(self.evaluate(base)) for base in statement.bases)
                 names[statement.name] = FnClass(statement, self.frame.scope, self.frame.code) if is_fn else UNKNOWN
             case ast.With():
+                catches = any(_may_catch(item.context_expr) for item in statement.items)
+                self._guarded += catches
                 self.suite(statement.body)
+                self._guarded -= catches
             case ast.Try():
                 self._guarded += 1
                 self.suite([*statement.body, *statement.orelse, *statement.finalbody])
@@ -322,6 +328,13 @@ class ScriptElaborator(Elaborator):
             case ast.Name(name):
                 return names.get(name) == TypeMaker("Stream")
         return False
+
+
+def _may_catch(manager: ast.expr) -> bool:
+    """Whether a block may catch what is raised in it, as that of ``pytest.raises`` does: torch's own do not."""
+    while isinstance(manager, ast.Call | ast.Attribute):
+        manager = manager.func if isinstance(manager, ast.Call) else manager.value
+    return not (isinstance(manager, ast.Name) and manager.id == "torch")
 
 
 def _attributes_set(tree: ast.Module) -> frozenset[str]:

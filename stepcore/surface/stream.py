@@ -98,7 +98,7 @@ class Stream:
             raise StepError("STEP221", f"{name or 'a stream'} has {problem}")
         self.name = name
         self.type = type_
-        self.ctx = ctx
+        self.ctx: dict[Any, int] = StreamSizes(ctx)
         self.facts = facts
         self.consumed_at: str | None = None
         self.consumed_in: Cell | None = None
@@ -135,7 +135,7 @@ class Stream:
             for size, found in zip(expected, tensor.shape, strict=True):
                 if str(size).isidentifier():
                     known.setdefault(str(size), int(found))
-        stream.ctx = known
+        stream.ctx = StreamSizes(known)
         stream.values()
         return stream
 
@@ -277,7 +277,7 @@ def _read_shape(shape: Iterable[Any], where: str) -> Shape:
 
 
 class StreamSizes(dict[Any, int]):
-    """The sizes of a stream that an operator made, by names and by symbols that are written so (sympy's, say).
+    """The sizes of a stream, by names and by symbols that are written so (sympy's, say).
 
     Whatever stands in its shape is found too: ``M*N``, and the 1 that ``Promote`` adds.
     """
