@@ -22,6 +22,7 @@ from stepcore.cycles.network_of import network_of
 from stepcore.cycles.program_network import NotTimed, ProgramNetwork
 from stepcore.cycles.report import TimedFile, picture
 from stepcore.cycles.timed import busy, time_program
+from stepcore.ops.parallelize import Parallelize
 from stepcore.ops.random_off_chip_load import RandomOffChipLoad
 from stepcore.text.span import SourceFile
 from stepcore.timing.exact import Timing, run
@@ -501,3 +502,15 @@ def test_an_address_is_not_what_its_tile_hands_to_memory() -> None:
     program = network_of(checked.spec, checked.typed, checked.spec.bindings(), narrow)
     (terms,) = program.terms.values()
     assert (terms.given, terms.out) == (8, 0)
+
+
+def test_elements_do_not_go_to_memory_by_the_selector_of_their_lanes() -> None:
+    """What lanes compute goes to memory; what they compute it from does not, though their selector reaches there."""
+    text = Parallelize.example.replace(".apply(E0)", ".apply(step.Map(fn=square).apply(E0))", 1)
+    (checked,) = check_text(text, "file.py").programs
+    chip = PRESETS["default"]
+    narrow = replace(chip, onchip=replace(chip.onchip, bandwidth=1))
+    program = network_of(checked.spec, checked.typed, checked.spec.bindings(), narrow)
+    before, *lanes = (program.terms[index] for index in sorted(program.terms))
+    assert (before.given, before.out) == (4, 0)
+    assert [(each.given, each.out) for each in lanes] == [(0, 4), (0, 4)]

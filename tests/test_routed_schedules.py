@@ -484,9 +484,59 @@ def test_scores_are_computed_as_fast_as_makes_the_whole_faster(source: Path) -> 
     assert all(mine >= 0.9 * other for mine, other in zip(costs.speeds[1:], share[1:], strict=True))
     assert sum(unit.units * speed for unit, speed in zip(units, costs.speeds, strict=True)) <= COMPUTE
     # nothing is taken away where the scores wait for what they read, however fast they are computed
-    _, plan = planned(source, "contracted", {"T": 64, "D": 64, "E": 8, "F": 256})
+    _, plan = planned(source, "contracted", {"T": 64, "D": 16, "E": 8, "F": 256})
     costs = MixtureCosts(plan, MixturePoint(8), PAPER, [16] * 8)
     assert costs.speeds == costs.costs.speeds()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "scored", "out"),
+    [
+        ({"D": 128, "F": 64}, 8, 8),
+        ({"D": 32, "F": 64}, 2, 8),  # a piece of a row is a whole burst
+        ({"D": 128, "F": 8192}, 4, 2),  # what takes a five-hundredth of the cycles needs no more lanes
+        ({"D": 128, "F": 65536}, 1, 1),
+    ],
+)
+def test_what_no_expert_works_beside_is_spread_over_lanes(
+    source: Path, sizes: dict[str, int], scored: int, out: int
+) -> None:
+    function, plan = planned(source, "contracted", {"T": 64, "E": 8, **sizes})
+    costs = MixtureCosts(plan, MixturePoint(8), PAPER, [16] * 8)
+    assert (costs.scorer_lanes, costs.result_lanes) == (scored, out)
+    text = written(function, plan, MixturePoint(8), PAPER, [16] * 8).impl
+    assert (f"for lane in range({scored}):" in text) == (scored > 1)
+    assert (f"step.Parallelize(N={out}, " in text) == (out > 1)
+
+
+@pytest.mark.parametrize("name", ["contracted", "looped", "shared_by_gate", "residual"])
+def test_what_is_scored_in_lanes_is_right(source: Path, name: str) -> None:
+    target, function = traced(source, name, {**SIZES, "D": 64})
+    plan = plan_of(function, {**function.dims, **function.bound})
+    assert plan is not None
+    rows = [8] * plan.count
+    assert MixtureCosts(plan, MixturePoint(8), PAPER, rows).scorer_lanes == 4
+    program = written(function, plan, MixturePoint(8), PAPER, rows)
+    drawn = routing_trace(plan.rows.bind(plan.bound), plan.count, plan.mixture.choice.count, skew=1.0, seed=0)
+    timed = time_program(program.checked, PAPER, routes=routes_of(program.checked.typed, drawn, plan.count, 0))
+    held = written(function, plan, MixturePoint(8), PAPER, rows_of_experts(drawn, plan.count)).estimated_bytes
+    assert timed.cycles is not None and held == timed.on_chip
+    file = delivered(function, target, program, source.parent, ".step.py")
+    assert not file.fault and file.is_whole and not file.note
+
+
+def test_ports_may_ask_for_all_of_the_memory(source: Path) -> None:
+    """How many bursts a port should ask for, only the exact engine knows: both ways are timed, the better is taken."""
+    function, plan = planned(source, "contracted", {"T": 64, "D": 64, "E": 8, "F": 256})
+    search = RoutedSearch(function, plan, RoutedOptions(PAPER, rows=(0,)))
+    (best,) = search.best()["dynamic"]
+    for dispatch in (None, 16):
+        point = MixturePoint(
+            best.point.columns, dispatch=dispatch or MixtureCosts(plan, best.point, PAPER, [16] * 8).dispatch
+        )
+        program = written(function, plan, point, PAPER, rows_of_experts(search.trace, 8))
+        routes = routes_of(program.checked.typed, search.trace, 8, 0)
+        assert best.cycles <= (time_program(program.checked, PAPER, routes=routes).cycles or 0)
 
 
 @pytest.mark.parametrize(

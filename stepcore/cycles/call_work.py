@@ -59,7 +59,7 @@ class CallWork(ProgramStreams):
             node = self.graph.nodes[producer]
             if node.op.buffers is Buffers.READS or node.op.off_chip is OffChipUse.LOADS:
                 return True
-            if not _hands_on(node):
+            if not _hands_on(node) or index not in _carried(node):
                 return self._to_memory(index)
             index = node.inputs[0]
         return True
@@ -72,8 +72,17 @@ class CallWork(ProgramStreams):
         if reader is None:
             return False
         is_stored = reader.op.off_chip is OffChipUse.STORES and reader.inputs[-1] == index  # and no address
-        is_filled = reader.op.buffers is Buffers.FILLS or is_stored
-        return is_filled or (_hands_on(reader) and any(self._to_memory(output) for output in reader.outputs))
+        if reader.op.buffers is Buffers.FILLS or is_stored:
+            return True
+        is_selector = reader.op.routes.by_selector and reader.inputs[-1] == index
+        if is_selector or not _hands_on(reader):
+            return False
+        return any(self._to_memory(output) for output in _carried(reader))
+
+
+def _carried(node: TypedNode) -> tuple[int, ...]:
+    """Return the streams in which elements go on: a selector of lanes or arrivals is made, and has none of them."""
+    return node.outputs[:-1] if node.op.routes in (Routing.ARRIVES, Routing.DEALS) else node.outputs
 
 
 def _hands_on(node: TypedNode) -> bool:

@@ -20,6 +20,11 @@ ALONE: Final = 20  # cycles until a burst is back
 MOST_BURSTS: Final = 16  # that a port asks for in a cycle
 
 
+def alone_dispatch(chip: Hardware) -> int:
+    """Return the bursts per cycle with which a port that is alone uses the memory's peak."""
+    return min(chip.memory.channels // chip.memory.interval, MOST_BURSTS)
+
+
 class LoadCost(Record):
     """So many ports, each with ``calls`` tiles of ``bursts``.
 

@@ -11,7 +11,14 @@ from stepagents.schedules.costs import ALONE, LoadCost, ScheduleCosts, UnitCost
 from stepagents.schedules.parts import shape_of
 from stepagents.schedules.routed.experts import Expert, ExpertBlock, down_tile, tile_of
 from stepagents.schedules.routed.memory import kept_bytes
-from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, rows_of_all, scored_at_once
+from stepagents.schedules.routed.plan import (
+    MixturePlan,
+    MixturePoint,
+    cut_of,
+    pieces_of_depth,
+    rows_of_all,
+    scored_at_once,
+)
 from stepcore.sizes.dim import Dim
 
 if TYPE_CHECKING:
@@ -19,6 +26,8 @@ if TYPE_CHECKING:
 
 
 _SOONER: Final = (1, 4, 16, 64)  # times the share of the work
+_LANES: Final = (1, 2, 4, 8)  # of what no expert works beside
+_BESIDE: Final = 0.002  # of the cycles of all weights: what takes less needs no more lanes
 
 
 class MixtureCosts:
@@ -57,7 +66,7 @@ class MixtureCosts:
             for flops, tile in zip(self._flops(expert), self._matrices(expert), strict=True):
                 costs.units.append(UnitCost(1, calls, self._high * flops, (4 * prod(tile),)))
                 costs.loads.append(LoadCost(1, calls, self._bursts(tile)))
-        costs.kept = kept_bytes(plan, self._point, self._rows)
+        costs.kept = kept_bytes(plan, self._point, self._rows, self.scorer_lanes)
         return costs
 
     def _scores(self, block: int) -> UnitCost:
@@ -69,7 +78,45 @@ class MixtureCosts:
         given = block * shape_of(scorer.takes.node)[-1].bind(plan.bound)
         matrices = [[size.bind(plan.bound) for size in tile_of(each, scorer.columns)] for each in scorer.operands]
         flops = round(block * scorer.columns.bind(plan.bound) * self._each(scorer))
-        return UnitCost(1, calls, flops, tuple(4 * each for each in (given, *map(prod, matrices))))
+        lanes = self.scorer_lanes
+        reads = tuple(4 * each // lanes for each in (given, *map(prod, matrices)))
+        return UnitCost(lanes, calls, flops // lanes, reads)
+
+    @cached_property
+    def scorer_lanes(self) -> int:
+        """In how many lanes rows are scored, each of a piece of their columns: no expert works beside them."""
+        plan, scorer = self._plan, self._plan.scorer
+        if scorer is None or scorer.takes is None:
+            return 1
+        block, rows = scored_at_once(plan), plan.rows.bind(plan.bound)
+        width, burst = shape_of(scorer.takes.node)[-1].bind(plan.bound), self._chip.memory.burst
+        read = rows // block * width * (block + scorer.columns.bind(plan.bound))
+        return self._fewest(4 * read, [lanes for lanes in _LANES if pieces_of_depth(plan, lanes, burst)])
+
+    @cached_property
+    def result_lanes(self) -> int:
+        """In how many lanes rows of the result go to memory: most of them come when experts have done their work."""
+        rows = self._plan.rows.bind(self._plan.bound)
+        written = 4 * rows * self._plan.first.outer.columns.bind(self._plan.bound)
+        return self._fewest(written, [lanes for lanes in _LANES if lanes <= rows])
+
+    def _fewest(self, moved: int, lanes: Sequence[int]) -> int:
+        """Return the fewest lanes that move so many bytes through ports of units in a part of the whole's cycles."""
+        alone = moved / self._chip.onchip.bandwidth
+        return next((each for each in lanes if alone / each <= _BESIDE * self._moving), max(lanes, default=1))
+
+    @cached_property
+    def _moving(self) -> float:
+        """The cycles in which the memory moves the weights."""
+        peak = self._chip.memory.channels / self._chip.memory.interval
+        moved = sum(self._tiles) * self._steps * self._moved(self._plan.first)
+        for expert in self._plan.always:
+            moved += self._all_tiles * self._steps_of(expert) * self._moved(expert)
+        return moved / peak
+
+    def _moved(self, expert: Expert) -> int:
+        """Return the bursts of a tile of each matrix of an expert."""
+        return sum(map(self._bursts, self._matrices(expert)))
 
     @property
     def _high(self) -> int:
@@ -129,30 +176,27 @@ class MixtureCosts:
 
     def _cycles(self, speeds: Sequence[int]) -> int:
         first = self._plan.first
-        port, bursts = self._port(first)
+        port = self._port(first)
         units = list(zip(self._flops(first), speeds[1:], strict=False))
         work = [0.0] * self._regions
         for expert, (tiles, high) in enumerate(zip(self._tiles, self._heights, strict=True)):
             flops = (high * each / speed for each, speed in units)
             work[expert // self._point.shared] += tiles * self._steps * max(port, *flops)
-        moved = sum(self._tiles) * self._steps * bursts
         done = 1 + len(units)
         for always in self._plan.always:
-            port, bursts = self._port(always)
+            port = self._port(always)
             calls, each_row = self._all_tiles * self._steps_of(always), self._flops(always)
             flops = (self._high * each / speed for each, speed in zip(each_row, speeds[done:], strict=False))
             work.append(calls * max(port, *flops))
-            moved += calls * bursts
             done += len(each_row)
-        peak = self._chip.memory.channels / self._chip.memory.interval
         scored = self.costs.units[0]
         once = max(scored.flops / speeds[0], sum(scored.reads) / self._chip.onchip.bandwidth)
-        return round(scored.calls * once + max(moved / peak, *work))
+        return round(scored.calls * once + max(self._moving, *work))
 
-    def _port(self, expert: Expert) -> tuple[float, int]:
-        """Return in how many cycles the slowest port of an expert has a tile, and the bursts of a tile of each."""
+    def _port(self, expert: Expert) -> float:
+        """Return in how many cycles the slowest port of an expert has a tile."""
         dispatch = self.dispatch or self._chip.memory.dispatch
         matrices = self._matrices(expert)
-        bursts = [self._bursts(tile) for tile in matrices]
+        bursts = max(map(self._bursts, matrices))
         read = max(map(prod, matrices)) * 4 / self._chip.onchip.bandwidth
-        return max(max(bursts) / dispatch + ALONE, read), sum(bursts)
+        return max(bursts / dispatch + ALONE, read)

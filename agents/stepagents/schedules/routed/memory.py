@@ -21,22 +21,22 @@ _BYTES: Final = 4  # of a number
 _INDEX: Final = 8  # of a whole number
 
 
-def kept_bytes(plan: MixturePlan, point: MixturePoint, rows: Sequence[int]) -> int:
+def kept_bytes(plan: MixturePlan, point: MixturePoint, rows: Sequence[int], lanes: int = 1) -> int:
     """Return the bytes on chip of a point's program, FIFOs left out.
 
-    ``rows`` are those of each expert.
+    ``rows`` are those of each expert, ``lanes`` those in which rows are scored.
     """
-    numbers = _ends(plan) + _regions(plan, point, rows)
+    numbers = _ends(plan, lanes) + _regions(plan, point, rows)
     flags = plan.count * (1 + 2 * point.rows) if point.shared > 1 else 0  # which rows of a tile are filled up, buffered
     return _BYTES * numbers + flags + _INDEX  # the place of a row among its experts is a whole number
 
 
-def _ends(plan: MixturePlan) -> int:
+def _ends(plan: MixturePlan, lanes: int) -> int:
     """Return the numbers that are kept where rows are scored, and where what experts give is added up."""
     size = _Kept(plan)
     held = _computed(plan, plan.taken)
     if plan.scorer is not None and plan.scorer.takes is not None:
-        if plan.scorer.takes.node is not plan.taken.node:
+        if lanes > 1 or plan.scorer.takes.node is not plan.taken.node:  # pieces of rows are read for themselves
             held += _computed(plan, plan.scorer.takes)
         held += size.block(plan.scorer, plan.scorer.columns)
     gates = (share.value for expert in plan.always for share in expert.shares)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 SCORED: Final = (128, 64, 32, 16, 8, 4, 2, 1)  # rows that are scored at a time
+_BYTES: Final = 4  # of a number
 _FEW: Final = 16  # of them, which a router of few experts scores at a time, too
 
 
@@ -124,6 +125,20 @@ def scored_at_once(plan: MixturePlan) -> int:
     last = rows[-1].size.bind(plan.bound) if rows else 1
     most = _FEW if plan.scorer is None else max(plan.scorer.columns.bind(plan.bound), _FEW)
     return next(each for each in SCORED if last % each == 0 and each <= most)
+
+
+def pieces_of_depth(plan: MixturePlan, lanes: int, burst: int) -> bool:
+    """Return whether the scores of rows may be sums of products of so many pieces of their columns.
+
+    Rows are those of a tensor as it lies in memory, of which a piece is whole bursts.
+    """
+    scorer = plan.scorer
+    if scorer is None or scorer.takes is None or len(scorer.products) != 1:
+        return False
+    rows = rows_body(plan, scorer.takes)
+    width = shape_of(scorer.takes.node)[-1].bind(plan.bound)
+    is_whole = rows.is_read and "r" in rows.part.labels and rows.part.labels[-1] == WHOLE
+    return is_whole and width % lanes == 0 and _BYTES * width // lanes % burst == 0
 
 
 class RowsBody(Record):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
 from stepagents.schedules.bodies import declared
+from stepagents.schedules.costs import alone_dispatch
 from stepagents.schedules.naming import file_names, own_name, own_size
 from stepagents.schedules.parts import shape_of
 from stepagents.schedules.routed.experts import FOLDED, Expert, ExpertTensor, down_tile, product, tile_of
@@ -24,13 +25,23 @@ if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction
     from stepcore.timing.hardware import Hardware
 
-_NUMBERED: Final = ("choice_rows", "share_rows", "weights", "read", "repeated", "partial", "gate")
+_NUMBERED: Final = (
+    "choice_rows",
+    "share_rows",
+    "weights",
+    "read",
+    "repeated",
+    "partial",
+    "gate",
+    "lane_of",
+    "dealt",
+)
 LOCALS: Final = (
     "blocks", "tokens", "chosen", "shares", "routed", "outs", "tile", "data", "padding", "given",
     "always", "every", "flags", "kept", "pairs", "joined", "which", "numbers", "paddings", "fills", "inner", "made",
     "total", "TF", "steps", "own_steps", "expert", "member", "region", "scored", "sent", "routes_out", "routes_back",
     "choice_scores", "share_scores", "expert_rows", "joined_rows", "joined_fills", "which_read", "which_back",
-    "which_filled", "sorted_tiles", "returned_to", "returned",
+    "which_filled", "sorted_tiles", "returned_to", "returned", "lane", "lanes", "lane_of", "pieces", "done",
     *(f"{name}_{number}" for name in _NUMBERED for number in range(10)),
 )  # fmt: skip
 
@@ -73,6 +84,8 @@ class RegionWriter:
         self._last = plan.mixture.rows[-1].size if plan.mixture.rows else Dim.of(1)
         self._block = scored_at_once(plan)
         self._rows = own_size(plan.rows)
+        peak = alone_dispatch(chip)
+        self._whole_port = f"dispatch={peak}" if peak > chip.memory.dispatch else ""
 
     def _declare(
         self, name: str, given: Sequence[Element], output: Element, body: str, init: tuple[float, ...] | None = None
@@ -87,9 +100,13 @@ class RegionWriter:
         return name
 
     def _load(self, node: Node, tile: Sequence[Dim], more: str = "", tensor: str = "", ref: str = "") -> str:
-        """Return the load of a tensor: in the order that ``more`` says, else of the tiles whose numbers ``ref`` has."""
+        """Return the load of a tensor: in the order that ``more`` says, else of the tiles whose numbers ``ref`` has.
+
+        Where nothing is waited for, no expert works beside it: its port may ask for all that the memory gives.
+        """
         self._read.add(node.name)
-        port = "" if self._point.dispatch is None else f"dispatch={self._point.dispatch}"
+        shared = "" if self._point.dispatch is None else f"dispatch={self._point.dispatch}"
+        port = shared if ref else self._whole_port
         named = f"tensor={tensor or own_name(node.name)}", f"tile=[{', '.join(map(own_size, tile))}]", more, port
         operator = "LinearOffChipLoad" if more else "RandomOffChipLoad"
         return f"step.{operator}({', '.join(filter(None, named))}).apply({ref})"

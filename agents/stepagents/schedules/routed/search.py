@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import gcd
 from typing import TYPE_CHECKING, Final
 
-from stepagents.schedules.costs import CAPACITY
+from stepagents.schedules.costs import CAPACITY, alone_dispatch
 from stepagents.schedules.front import front
 from stepagents.schedules.parts import NoSchedule
 from stepagents.schedules.programs import Tiled
@@ -121,7 +121,15 @@ class RoutedSearch:
         return self.ranking.best_of(self._ways().items(), self._timed, tell)
 
     def _timed(self, ranked: list[TimedPoint[MixturePoint]]) -> list[TimedPoint[MixturePoint]]:
-        return self.ranking.timed(self.ranking.timed(ranked, "fluid", _FLUID)[:_EXACT], "exact")
+        """Return the best of ranked points.
+
+        Ports that ask for less than the memory gives leave it idle where few of them still read; those that ask for all
+        of it may meet on its channels. Which of both costs more, only the exact engine knows.
+        """
+        best = self.ranking.timed(ranked, "fluid", _FLUID)[:_EXACT]
+        asking = [replace(each.point, dispatch=alone_dispatch(self._options.chip)) for each in best]
+        exact = self.ranking.timed([*best, *self.ranking.ranked(asking)], "exact")
+        return exact[:_EXACT]
 
     def _ways(self) -> dict[str, list[MixturePoint]]:
         cuts = (cut_of(each).bind(self._plan.bound) for each in (self._plan.first, *self._plan.always))
@@ -141,7 +149,7 @@ class RoutedSearch:
         return MixtureCosts(self._plan, point, self._options.chip, self._rows)
 
     def _written(self, point: MixturePoint) -> Tiled:
-        served = replace(point, dispatch=self._costs(point).dispatch)
+        served = point if point.dispatch else replace(point, dispatch=self._costs(point).dispatch)
         return written(self._traced, self._plan, served, self._options.chip, self._rows)
 
     def _estimate(self, point: MixturePoint, _program: Tiled) -> int:

@@ -7,23 +7,18 @@ filled up. With static tiles several experts can share a region of units, which 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import lcm
 from typing import TYPE_CHECKING, Final
 
-from stepagents.schedules.indices import IndexedValue
 from stepagents.schedules.naming import kept_apart, line_comment, own_name, own_size
-from stepagents.schedules.parts import Blocks, TilePart, shape_of
+from stepagents.schedules.parts import shape_of
 from stepagents.schedules.programs import Tiled, program_spec
 from stepagents.schedules.routed.costs import MixtureCosts
-from stepagents.schedules.routed.experts import (
-    ExpertBlock,
-    tile_of,
-    units_of,
-)
-from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, operands_of, rows_body, rows_of_all
-from stepagents.schedules.routed.regions import LOCALS, TF, ExpertRegion, RegionWriter
-from stepagents.schedules.writer import tuple_text
+from stepagents.schedules.routed.ends import EndsWriter
+from stepagents.schedules.routed.experts import units_of
+from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, operands_of, rows_of_all
+from stepagents.schedules.routed.regions import LOCALS, TF, ExpertRegion
 from stepagents.traced.graph import size_text
-from stepcore.sizes.dim import Dim
 from stepcore.types import Buffer, Multihot, Scalar, STuple, Tile
 
 if TYPE_CHECKING:
@@ -44,13 +39,14 @@ def written(
     return _Writing(traced, plan, point, chip).program(rows)
 
 
-class _Writing(RegionWriter):
+class _Writing(EndsWriter):
     """One program in the making."""
 
     def program(self, rows: Sequence[int]) -> Tiled:
         """Return the program, with what it costs where experts have so many rows each."""
         plan, point = self._plan, self._point
         costs = MixtureCosts(plan, point, self._chip, rows)
+        self._costs = costs
         text = self._text(costs.speeds).replace(own_size(TF), "TF")
         own = {item.name for item in self._traced.inputs} | {*plan.bound, self._memory}
         text = kept_apart(text, LOCALS, own, self._taken)
@@ -60,6 +56,8 @@ class _Writing(RegionWriter):
         whole = {str(experts): plan.count} if experts.constant is None else {}
         cuts = [plan.cut, *map(cut_of, plan.always)]
         divisors = {**whole, **{str(cut): point.columns for cut in cuts if not cut.constant}}
+        if costs.scorer_lanes > 1 and (width := self._scored_width).constant is None:
+            divisors[str(width)] = lcm(divisors.get(str(width), 1), costs.scorer_lanes)
         if self._last.constant is None:
             divisors[str(self._last)] = self._block
         again = -(-plan.rows.bind(plan.bound) // point.rows) if point.rows else 1
@@ -82,80 +80,6 @@ class _Writing(RegionWriter):
             *self._weighed(),
         ]
         return "\n".join(lines)
-
-    def _scored(self, speed: int) -> list[str]:
-        """Write the rows, and for each row the experts that it goes to and what they count."""
-        plan, router = self._plan, self._plan.router
-        lines = line_comment(plan.mixture.choice.node)
-        lines.append(f"blocks = {self._blocks_of(plan.taken)}")
-        rest, scores = "blocks", ""
-        if plan.scorer is not None and plan.scorer.takes is not None:
-            given = "scored"
-            if plan.scorer.takes.node is plan.taken.node:
-                lines.append("scored, sent = step.Copy().apply(blocks)")
-                rest = "sent"
-            else:
-                lines.append(f"scored = {self._blocks_of(plan.scorer.takes)}")
-            scores = f"step.RetileStreamify(axis=0).apply({self._scores(plan.scorer, given, speed)})"
-        readers = ("choice", router.chosen), ("share", router.shares)
-        uses = [(reader, each) for reader, function in readers for each in function.inputs]
-        names: dict[TilePart, list[str]] = {}
-        for number, part in enumerate(dict.fromkeys(each for _, each in uses)):
-            own = [f"{reader}_{'scores' if part.bare else f'rows_{number}'}" for reader, each in uses if each == part]
-            names[part] = list(own)
-            text = scores if part.bare else self._row_load(part)
-            lines.append(f"{', '.join(own)} = {text if len(own) == 1 else f'step.Copy().apply({text})'}")
-        rest = f"step.RetileStreamify(axis=0).apply({rest})"
-        count = len(plan.always)
-        lines.append(f"tokens, *every = step.Copy(n={count + 1}).apply({rest})" if count else f"tokens = {rest}")
-        shares = Tile("fp32", (1, plan.mixture.choice.count))
-        for name, called, output, function in (
-            ("chosen", "choose", Multihot(_FLAG, plan.count), router.chosen),
-            ("shares", "share", shares, router.shares),
-        ):  # fmt: skip
-            given = tuple_text([names[part].pop(0) for part in function.inputs])
-            types = [self._row_tile(part) for part in function.inputs]
-            fn = self._declare(called, types, output, function.body)
-            depth = f", depth={self._rows}" if name == "shares" else ""
-            lines.append(f"{name} = step.Map(fn={fn}{depth}).apply({given})")
-        return lines
-
-    def _blocks_of(self, value: IndexedValue, called: str = "rows") -> str:
-        """Return the stream of a tensor's rows, so many in a tile, which the function ``called`` computes if any."""
-        made = rows_body(self._plan, value)
-        blocks = made.body.blocks
-        loads = [self._block_load(each, blocks) for each in made.body.inputs]
-        if made.is_read:
-            return loads[0]
-        types = [Tile("fp32", blocks.tile(each)) for each in made.body.inputs]
-        fn = self._declare(called, types, Tile("fp32", blocks.tile(made.part)), made.body.returning(made.text))
-        return f"step.Map(fn={fn}).apply({tuple_text(loads)})"
-
-    def _block_load(self, part: TilePart, blocks: Blocks) -> str:
-        shape = f"shape=[{self._rows} // {self._block}], stride=[{int('r' in part.labels)}]"
-        return self._load(part.node, blocks.tile(part), shape)
-
-    def _row_tile(self, part: TilePart) -> Tile:
-        return Tile("fp32", Blocks({"r": Dim.of(1)}, self._plan.bound).tile(part))
-
-    def _row_load(self, part: TilePart) -> str:
-        shape = f"shape=[{self._rows}], stride=[{int('r' in part.labels)}]"
-        return self._load(part.node, self._row_tile(part).shape, shape)
-
-    def _scores(self, block: ExpertBlock, given: str, speed: int) -> str:
-        """Return the stream of scores, so many rows in a tile; the weights are read for each tile."""
-        assert block.takes is not None
-        rows = Dim.of(self._block)
-        types = [Tile("fp32", (rows, shape_of(block.takes.node)[-1]))]
-        loads = [given]
-        for operand in block.operands:
-            tile = tile_of(operand, block.columns)
-            types.append(Tile("fp32", tile))
-            loads.append(self._load(operand.node, tile, f"shape=[{self._rows} // {self._block}], stride=[0]"))
-        names = {name: f"input[{place}]" for place, (name, _) in enumerate(block.vectors, len(block.products) + 1)}
-        computed = [(name, place) for place, (name, _) in enumerate(block.products, 1)]
-        fn = self._declare("scores", types, Tile("fp32", (rows, block.columns)), block.body(names, computed))
-        return f"step.Map(fn={fn}, bw={speed}).apply({tuple_text(loads)})"
 
     # -- experts ---------------------------------------------------------------------------------------
 
@@ -270,63 +194,6 @@ class _Writing(RegionWriter):
         ]
         own = f"numbers = [{', '.join(numbers)}]"
         return [own, f"for region in range({regions}):", *(f"    {line}" for line in lines)]
-
-    # -- results ---------------------------------------------------------------------------------------
-
-    def _weighed(self) -> list[str]:
-        """Write the sum of what the experts of a row give, by what they count: they come in ascending order."""
-        plan = self._plan
-        columns = plan.first.outer.columns
-        row, share = Tile("fp32", (1, columns)), Tile("fp32", (1, plan.mixture.choice.count))
-        state = STuple((row, Tile("int64", (1, 1))))
-        body = "return [state[0] + torch.gather(input[1], 1, state[1]) * input[0], state[1] + 1]"
-        weigh = self._declare("weigh", [row, share], state, body, (0, 0))
-        summed = self._declare("summed", [state], row, "return [input[0]]")
-        return [
-            "returned_to, returned = step.Copy().apply(step.Reassemble().apply((outs, routes_back)))",
-            f"total = step.Accum(fn={weigh}, b=1, bw={2 * columns.bind(plan.bound)})"
-            ".apply((returned, step.RepeatRef().apply((shares, returned_to))))",
-            f"total = step.Map(fn={summed}).apply(total)",
-            *self._with_always(row),
-            *self._with_residual(row),
-            f"step.LinearOffChipStore(tensor={self._memory}).apply(total)",
-        ]
-
-    def _with_always(self, row: Tile) -> list[str]:
-        count = len(self._plan.always)
-        if not count:
-            return []
-        given, types = ["total", *(f"always[{number}]" for number in range(count))], [row] * (count + 1)
-        lines: list[str] = []
-        texts = ["input[0]"]
-        for number, expert in enumerate(self._plan.always, start=1):
-            text = f"input[{number}]"
-            for share in expert.shares:
-                factor = repr(share.value)
-                if isinstance(share.value, IndexedValue):
-                    factor = f"input[{len(given)}]"
-                    lines += self._gate(share.value, name := f"gate_{len(given) - count - 1}")
-                    given.append(name)
-                    types.append(Tile("fp32", (1, 1)))
-                text = f"{text} / {factor}" if share.inverse else f"{factor} * {text}"
-            texts.append(text)
-        fn = self._declare("with_always", types, row, f"return [{' + '.join(texts)}]")
-        speed = len(types) * row.shape[1].bind(self._plan.bound)
-        return [*lines, f"total = step.Map(fn={fn}, bw={speed}).apply({tuple_text(given)})"]
-
-    def _gate(self, value: IndexedValue, name: str) -> list[str]:
-        """Write how much an expert that every row goes to counts for each row."""
-        rows = self._blocks_of(value, "gate")
-        return [*line_comment(value.node), f"{name} = step.RetileStreamify(axis=0).apply({rows})"]
-
-    def _with_residual(self, row: Tile) -> list[str]:
-        residual = self._plan.residual
-        if residual is None:
-            return []
-        types = [*map(self._row_tile, residual.inputs), row]
-        fn = self._declare("with_residual", types, row, residual.body)
-        given = tuple_text([*map(self._row_load, residual.inputs), "total"])
-        return [f"total = step.Map(fn={fn}, bw={len(types) * row.shape[1].bind(self._plan.bound)}).apply({given})"]
 
 
 def _joined(rows: str, tall: int = 0) -> str:
