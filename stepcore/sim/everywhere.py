@@ -55,7 +55,9 @@ def _doubted(session: Session, checked: Checked, at: At, make: Make, verdict: Ve
     """
     sizes = doubted_sizes(checked.typed, session.spec, session.bindings) if session.is_examined else {}
     there = at(sizes) if sizes else None
-    reason = None if there is None else wrong_there(there, make)
+    # what is refused there (a tile that does not divide the size) is no program there, and wrong nowhere
+    is_program = there is not None and not any(item.severity is Severity.ERROR for item in there.diagnostics)
+    reason = wrong_there(there, make) if there is not None and is_program else None
     if reason is None:
         return verdict
     known = verdict.untested or Untested()
