@@ -18,7 +18,12 @@ help: ## Show this list
 setup: $(STAMP) ## Make .venv and install what development needs
 
 $(STAMP): pyproject.toml constraints.txt
-	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	@# A .venv without pip is what is left where making it failed: it is made again.
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || { \
+		"$(PYTHON)" -c "import sys; sys.exit(sys.version_info < (3, 11))" 2> /dev/null || { \
+			echo "Stepsmith needs Python 3.11 or newer, and found $(or $(PYTHON),none);" \
+				"install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }; \
+		"$(PYTHON)" -m venv $(VENV); }
 	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	$(BIN)/python -m compileall -q stepcore  # a cold start should not pay for compiling, even where caching is off
 	touch $@
