@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -19,6 +20,7 @@ from cli_inputs import GOOD, ILL_TYPED, PYTHON, TASK, TWICE
 from processes import PATIENCE
 from stepcore.cli import main
 from stepcore.cli.quick import CheckOptions, parse_check
+from stepcore.text.files import read_beginning
 
 
 @pytest.fixture
@@ -539,3 +541,36 @@ def test_colours_on_a_terminal_only(folder: Path, no_color: str, coloured: bool)
     assert process.wait(PATIENCE) == 1
     assert b"STEP101" in output
     assert (b"\033[31;1m" in output) == coloured
+
+
+def test_what_cannot_be_looked_at_in_a_folder_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may read everything, so it is forbidden here below the calls of the system."""
+    write("good.step.yaml", TASK + GOOD)
+    write("secret/in.step.yaml", TASK + GOOD)
+    write("closed.py", "import stepcore as step\n")
+    listing, real = os.scandir, read_beginning
+
+    def scandir(path: str) -> Any:
+        if path.endswith("secret"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return listing(path)
+
+    def beginning(path: Path) -> bytes:
+        if path.name == "closed.py":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr("stepcore.cli.files.read_beginning", beginning)
+    assert main(["check", "."]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "skipped: closed.py (the file cannot be read: permission denied)",
+        "skipped: secret (the folder cannot be read: permission denied)",
+        "1 file checked, no findings",
+    ]
+    assert main(["check", "secret"]) == 2
+    out = capsys.readouterr().out
+    assert "secret:1:1: error[STEP901] the folder cannot be read: permission denied" in out
+    assert "no *.step.yaml" not in out and "skipped" not in out

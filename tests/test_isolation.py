@@ -397,3 +397,14 @@ def test_nothing_outlives_verify(number: signal.Signals, tmp_path: Path) -> None
     verify.send_signal(number)
     verify.wait(PATIENCE)
     assert eventually(lambda: marked_processes(mark) == [])
+
+
+@linux_only
+@pytest.mark.parametrize("blocks", [8, 2000])
+def test_a_lower_limit_on_files_of_whoever_runs_this_stays(blocks: int, tmp_path: Path) -> None:
+    file = tmp_path / "limited.py"
+    file.write_text(PYTHON, encoding="utf-8")
+    verify = f"ulimit -f {blocks}; exec {sys.executable} -m stepcore.cli verify limited.py | cat"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["sh", "-c", verify], env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 of 1 accepted" in done.stdout, done.stderr

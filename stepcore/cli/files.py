@@ -12,10 +12,12 @@ from stepcore.findings.diagnostics import Diagnostic
 from stepcore.records import Record
 from stepcore.reports.text import FileReport
 from stepcore.settings.config import matches
+from stepcore.system.scarce import reason_of
 from stepcore.text.files import MAX_BYTES, NoRegularFile, Unusable, decode, read_beginning
 from stepcore.text.span import SourceFile, Span
 from stepcore.text.wording import one_line
 
+_NOTHING: Final = "no *.step.yaml and no Python file that imports stepcore in this folder"
 _SUFFIXES: Final = (".step.yaml", ".step.yml")
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "build", "dist"})
 _LAST_LETTER: Final = re.compile(rb"[\xc0-\xff]?[\x80-\xbf]{0,3}\Z")  # in UTF-8, whole or not; not of ASCII
@@ -58,7 +60,7 @@ def find_programs(
         else:
             found = sorted(search.folder(path, excluded(path)))
             if not found:
-                yield Unusable(path, "no *.step.yaml and no Python file that imports stepcore in this folder")
+                yield Unusable(path, search.unlisted.get(path) or _NOTHING)
         for file in found:
             key = file.absolute()
             if key not in seen:
@@ -71,16 +73,23 @@ class _Search:
 
     def __init__(self, skipped: Callable[[Skipped], None]) -> None:
         self._skipped = skipped
+        self.unlisted: dict[Path, str] = {}  # folders of which nobody tells what they hold, and why
 
     def folder(self, folder: Path, excluded: Sequence[str]) -> Iterator[Path]:
         """Yield the files below ``folder`` that are ours."""
-        for root, directories, names in os.walk(folder):
+        for root, directories, names in os.walk(folder, onerror=self._leave):
             here = Path(root)
             kept = [name for name in directories if not _is_skipped(name)]
             directories[:] = [name for name in kept if not self._excludes(here / name, folder, excluded)]
             for path in (here / name for name in names if name.endswith((*_SUFFIXES, ".py"))):
                 if not self._excludes(path, folder, excluded) and (path.suffix != ".py" or self._is_ours(path)):
                     yield path
+        for path, reason in self.unlisted.items():
+            if path != folder:
+                self._skipped(Skipped(path, reason))
+
+    def _leave(self, error: OSError) -> None:
+        self.unlisted[Path(error.filename)] = f"the folder cannot be read: {reason_of(error)}"
 
     def _excludes(self, path: Path, folder: Path, patterns: Sequence[str]) -> bool:
         if not matches(path, folder, patterns):
@@ -92,6 +101,9 @@ class _Search:
         """Return whether a Python file imports stepcore; one that only seems to, and is no text, is told."""
         try:
             beginning = read_beginning(path)
+        except PermissionError as error:
+            self._skipped(Skipped(path, f"the file cannot be read: {reason_of(error)}"))  # nobody knows whose it is
+            return False
         except (OSError, NoRegularFile):
             return False  # of a folder only what is ours is read; other files are none of our business
         try:

@@ -168,12 +168,18 @@ def _drop(report: Report) -> None:
         report.lack("capabilities", str(error))
 
 
+def _limit_files(most: int) -> None:
+    """Let no file become larger than so many bytes, for good; a limit that whoever runs this has set stays."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    soft, hard = (most if limit == resource.RLIM_INFINITY else min(limit, most) for limit in limits)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 def _restrict(isolation: Isolation, paths: Iterable[tuple[str, int]], made: frozenset[str], report: Report) -> None:
     prctl("PR_SET_DUMPABLE", PR_SET_DUMPABLE, 1)
     prctl("PR_SET_NO_NEW_PRIVS", PR_SET_NO_NEW_PRIVS, 1)
     report.add("capabilities", "no new privileges")
-    limit = mounts.SCRATCH_BYTES if isolation.profile == "text" else _MAX_FILE
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    _limit_files(mounts.SCRATCH_BYTES if isolation.profile == "text" else _MAX_FILE)
     known = landlock.version()
     if known:
         landlock.restrict(paths, network=isolation.network)
