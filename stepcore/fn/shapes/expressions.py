@@ -16,6 +16,7 @@ from stepcore.fn.shapes.index import index_shape
 from stepcore.fn.shapes.names import constant_value, member, prelude_values
 from stepcore.fn.shapes.operands import choice, condition, extreme, nothing, operands
 from stepcore.fn.shapes.operations import Shapes
+from stepcore.fn.shapes.ranks import LINALG, matrices
 from stepcore.fn.shapes.signatures import METHODS, chosen, fitting
 from stepcore.fn.shapes.values import (
     AbstractTensor,
@@ -269,6 +270,11 @@ class Expressions:
             args.insert(0, function.receiver)
         if function.space and all(keyword.arg is not None for keyword in node.keywords):
             fitting(function.space, function.name, args, kwargs)
+        if function.space == LINALG:
+            if all(keyword.arg is not None for keyword in node.keywords):
+                matrices(self.shapes.compare, function.name, args, kwargs)
+            self.complete = False  # what it gives, and what that costs, is not followed
+            return None
         if function.name == "where":
             return self.shapes.apply("where", *chosen(args, kwargs, function.bound))
         return self.shapes.apply(function.name, args, kwargs)

@@ -94,4 +94,4 @@ def member(module: str, path: tuple[str, ...]) -> Any:
         return CASTS[name]
     if len(path) == 1 and name in allow.TORCH_CONSTANTS:
         return Number()
-    return None if path[0] in ("linalg", "special", "fft") else Callee(name, space=".".join((module, *path[:-1])))
+    return None if path[0] in ("special", "fft") else Callee(name, space=".".join((module, *path[:-1])))

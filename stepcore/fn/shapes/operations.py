@@ -8,6 +8,7 @@ from typing import Any, Final
 from stepcore.fn import allow
 from stepcore.fn.shapes.operands import FLOATS, along, einsum, named, pointwise
 from stepcore.fn.shapes.parts import fits
+from stepcore.fn.shapes.ranks import ranks
 from stepcore.fn.shapes.rules import RULES
 from stepcore.fn.shapes.values import (
     AbstractTensor,
@@ -94,6 +95,7 @@ class Shapes:
         named(name, args, kwargs)
         along(name, args, kwargs)
         fits(self.compare, name, args, kwargs)
+        ranks(self.compare, name, args, kwargs)
         if name == "einsum":
             einsum(self.compare, args)
         if name in ("max", "min") and len(args) > 1 and isinstance(args[1], AbstractTensor):

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from stepcore.fn.shapes.parts import argument
 from stepcore.fn.shapes.rules import Inferring, Kwargs, Rule
-from stepcore.fn.shapes.values import AbstractTensor, Sizes, numel
+from stepcore.fn.shapes.values import AbstractTensor, ShapeMismatch, Sizes, numel
 from stepcore.sizes.dim import Dim, product
+from stepcore.text.wording import counted
 
 _OPTIONS: Final = {"dilation": 1, "padding": 0, "stride": 1}  # and what they are where nothing is said
 _POOLS: Final[Mapping[str, Mapping[str, int]]] = {  # at which places they have which options
@@ -69,6 +70,9 @@ def _convolution(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, rank: int
     if len(value.shape) not in (rank + 1, rank + 2):
         s.count(None)
         return None
+    if len(weight.shape) != rank + 2:
+        text = f"the weight of conv{rank}d has {rank + 2} dimensions, and this one {len(weight.shape)}"
+        raise ShapeMismatch(text)
     channels, depth, *taps = weight.shape
     places = _places(value.shape[-rank:], taps, _options(args, kwargs, _CONVOLUTION, rank))
     shape = (*value.shape[: -rank - 1], channels, *places)
@@ -103,6 +107,10 @@ def _each(given: Any, rank: int) -> Sequence[Any]:
     values = list(given) if isinstance(given, list | tuple) else [given]
     if not all(isinstance(value, Dim) for value in values):
         raise TypeError(given)
+    if len(values) not in (1, rank):
+        raise ShapeMismatch(
+            f"windows of {counted(rank, 'dimension')} take as many numbers, and {len(values)} are given"
+        )
     return values * rank if len(values) == 1 else values
 
 
