@@ -30,9 +30,9 @@ from stepagents.cli.programs.answered import answered_task
 from stepagents.cli.programs.orders import bytes_of
 from stepagents.executors.executor import Executor, worker_command
 from stepagents.optimize.archive import Archive
-from stepagents.optimize.candidates import FasterText, Goal, OptimizeTarget
+from stepagents.optimize.candidates import FasterText, Goal, OptimizeStep, OptimizeTarget
 from stepagents.optimize.clock import SearchClock
-from stepagents.optimize.outcome import Optimized
+from stepagents.optimize.outcome import Optimized, brought
 from stepagents.optimize.page import optimize_page
 from stepagents.optimize.proof import Judges
 from stepagents.optimize.record import SearchRecord, Tried, record_path
@@ -456,7 +456,7 @@ def test_figures_of_a_record_that_are_not_measured_now_are_not_shown(tmp_path: P
 _WRITER = """
 import sys
 from pathlib import Path
-from stepagents.optimize.outcome import Optimized
+from stepagents.optimize.outcome import Optimized, brought
 from stepagents.optimize.page import optimize_page
 from stepagents.optimize.record import SearchRecord, Tried
 name = sys.argv[2] * 9000  # longer than what files gather before they write
@@ -529,6 +529,23 @@ def test_what_ends_early_or_does_not_fit_says_so(tmp_path: Path) -> None:
     done = invoked(str(path), "--format", "json")
     assert (done.exit_code, json.loads(done.stdout)[0]["verified"]) == (1, False)
     assert "expert.py::expert: it has errors" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (100, 50, "2x"),
+        (9, 9, "as many cycles"),
+        (10_003, 10_001, "2 cycles fewer"),
+        (4_000, 4_001, "1 cycle more"),
+        (4, 5, "0.8x"),
+    ],
+)
+def test_a_step_says_what_it_brought_where_that_is_hardly_anything(before: int, after: int, said: str) -> None:
+    """It said `1x`."""
+    figures = Figures(before, 50, 10, 1, 10, "compute")
+    step = OptimizeStep("depths", "nothing stalls", figures, replace(figures, cycles=after, on_chip=55))
+    assert brought(step) == f"{said}, +10 % on chip"
 
 
 def test_the_archive_keeps_what_nothing_beats() -> None:

@@ -21,7 +21,8 @@ from programs.tiled import tiled_task
 from rewrite_pages import CHIPS, PAIRS, SECTIONS, oracle_values, same_in_a_task, subject
 from stepcore.check import check_text
 from stepcore.conversion.to_task import python_to_task
-from stepcore.rewrites import REWRITES, applied
+from stepcore.cycles.bounds import COMPUTE
+from stepcore.rewrites import REWRITES, applied, subject_of
 from stepcore.rewrites.folds import JoinFolds, SplitFold
 from stepcore.rewrites.fused_maps import FuseMaps
 from stepcore.rewrites.interchanged import Interchange
@@ -34,6 +35,7 @@ from stepcore.rewrites.split_maps import SplitMap
 from stepcore.rewrites.tile_sizes import TileSizes
 from stepcore.sim.functional import Session
 from stepcore.sim.nested import values_of
+from stepcore.timing.hardware import PRESETS
 
 
 def test_every_rewrite_has_its_page() -> None:
@@ -87,6 +89,17 @@ def test_random_programs_of_tiles_compute_the_same(first: int) -> None:
         text = tiled_task(Random(seed))
         tried += mends(text, PATH)
     assert tried
+
+
+def test_more_lanes_say_that_their_units_compute_less() -> None:
+    """With `bw=` in four of the lines that changed the step said only how many lanes there are."""
+    path = Path(__file__).parents[1] / "examples" / "decode_attention.py"
+    old = subject_of(path.read_text(encoding="utf-8"), str(path), "decode")
+    timed = None if old is None else old.timed_on(PRESETS["default"], COMPUTE, 20_000_000)
+    assert timed is not None
+    more, fewer = (site.sentence for site in LaneCounts().sites(timed))
+    less = ", and bw= of 4 operators no higher than what they read and write lets them use"
+    assert (more, fewer) == (f"8 lanes, not 4 (line 65){less}", "2 lanes, not 4 (line 65)")
 
 
 def test_random_lanes_compute_the_same_in_other_numbers() -> None:

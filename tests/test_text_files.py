@@ -66,6 +66,24 @@ def test_devices_pipes_and_folders_are_not_replaced(tmp_path: Path) -> None:
     assert sorted(item.name for item in tmp_path.iterdir()) == ["pipe", "to pipe"]
 
 
+def test_a_file_that_its_user_may_not_write_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file beside it took its place, because the folder may be written; as root every file may be."""
+    path = tmp_path / "kept.py"
+    path.write_text("kept")
+    path.chmod(0o444)
+    asked: list[tuple[Path, int]] = []
+
+    def may_not(target: Path, mode: int) -> bool:
+        asked.append((Path(target), mode))
+        return False
+
+    monkeypatch.setattr("stepcore.text.files.os.access", may_not)
+    with pytest.raises(PermissionError) as caught:
+        write_atomically(path, b"new")
+    assert caught.value.filename == str(path) and asked == [(path, os.W_OK)]
+    assert path.read_text() == "kept" and list(tmp_path.iterdir()) == [path]
+
+
 def test_errors_name_the_path_that_was_given(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")

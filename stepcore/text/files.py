@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from contextlib import suppress
-from errno import EINVAL, ELOOP
+from errno import EACCES, EINVAL, ELOOP
 from pathlib import Path
 from typing import Final
 
@@ -173,6 +173,8 @@ def _replace(target: Path, data: bytes) -> None:
         found = target.stat().st_mode
         if not stat.S_ISREG(found):
             raise OSError(EINVAL, "a folder is there" if stat.S_ISDIR(found) else "the path leads to no regular file")
+        if not os.access(target, os.W_OK):  # else the folder alone would decide, and a protected file be replaced
+            raise PermissionError(EACCES, os.strerror(EACCES))
         mode = stat.S_IMODE(found)
     beginning = os.fsdecode(os.fsencode(target.name)[:_BEGINNING])  # a name may be as long as the system lets it be
     descriptor, name = mkstemp(dir=target.parent, prefix=f".{beginning}.")

@@ -199,7 +199,10 @@ def _apply(changed: ChangedFile, orders: ProgramOrders) -> bool:
     try:
         file, _config = read_target(FileTarget(path), orders.configs)
         if file.text != changed.before:
-            orders.refuse(f"{one_line(path)}: it was changed in the meantime, and is left as it is")
+            orders.refuse(
+                f"{one_line(path)}: it was changed in the meantime, and is left as it is; "
+                "the same call begins with what is in it now"
+            )
             return False
         file.write(changed.after)
     except Unusable as error:  # it was removed in the meantime

@@ -9,7 +9,7 @@ from stepagents.experience.optimizations import OptimizationItem
 from stepagents.optimize.candidates import FasterText, OptimizeStep
 from stepcore.jobdata.optimizing import Figures, ModelProposal
 from stepcore.records import Record
-from stepcore.text.wording import times_text
+from stepcore.text.wording import counted, times_text
 
 Ended: TypeAlias = Literal["", "stopped", "time"]
 
@@ -102,11 +102,21 @@ def brought(step: OptimizeStep) -> str:
     before, after = step.before, step.after
     if before is None:
         return f"it runs to its end: {after.cycles:,} cycles"
-    parts = [times_text(before.cycles / max(after.cycles, 1))] if before.cycles != after.cycles else ["as many cycles"]
+    parts = [_times(before.cycles, after.cycles)]
     parts += _change(before.off_chip, after.off_chip, "bytes off chip") + _change(
         before.on_chip, after.on_chip, "on chip"
     )
     return ", ".join(parts)
+
+
+def _times(before: int, after: int) -> str:
+    """Return how many times as fast it is, or by how many cycles where that would read `1x`."""
+    if before == after:
+        return "as many cycles"
+    times = times_text(before / max(after, 1))
+    if times != times_text(1):
+        return times
+    return f"{counted(abs(before - after), 'cycle')} {'fewer' if after < before else 'more'}"
 
 
 def _change(before: int, after: int, what: str) -> list[str]:

@@ -10,6 +10,7 @@ from stepagents.optimize.candidates import FasterText, Goal
 from stepagents.optimize.outcome import Ended
 from stepagents.optimize.proof import Judges, TextVerdict
 from stepagents.optimize.search import Search
+from stepagents.optimize.smaller import least_change
 
 POINTS: Final = 16  # of a front that are verified and shown
 
@@ -52,6 +53,9 @@ def proved_front(
     waiting = list(search.archive.front)  # the fewest cycles first, and the fewest bytes last
     if search.target.goal is Goal.MEMORY:
         waiting.reverse()
+    if waiting and (small := _with_least_change(search, judges, waiting[0], tidied)) is not None:
+        found.right.append(small)
+        waiting.pop(0)
     while waiting and len(found.right) < POINTS:
         missing = POINTS - len(found.right)
         several, waiting = waiting[:missing], waiting[missing:]
@@ -68,3 +72,23 @@ def proved_front(
         found.right.append(old)
     found.right.sort(key=lambda each: each.cost)
     return found
+
+
+def _with_least_change(
+    search: Search, judges: Judges, best: FasterText, tidied: Callable[[str], str]
+) -> FasterText | None:
+    """Return the best program with fewer changed lines, which costs the same and was verified; None where it has none.
+
+    Lines that cost nothing may be what makes it right, so what is wrong without them stays as it was found.
+    """
+    if best is search.old:
+        return None
+    text = tidied(best.text)
+
+    def is_as_good(other: str) -> bool:
+        return not (judges.is_stopped() or judges.is_late()) and search.cost_of(other) == best.figures
+
+    small = least_change(search.first.text, text, is_as_good)
+    if small == text or not next(judges.prove([small])).accepted:
+        return None
+    return replace(best, text=small)

@@ -26,7 +26,7 @@ from stepagents.optimize.opening import OpenPrograms
 from stepagents.optimize.order import CandidateOrder
 from stepagents.optimize.pairs import RewriteChild, RewritePairs
 from stepagents.optimize.record import SearchRecord, Tried
-from stepagents.optimize.trials import CandidateTrials, LookedAt, Lost, Trier
+from stepagents.optimize.trials import CandidateTrials, LookedAt, Lost, Trial, Trier
 from stepcore.findings.diagnostics import apply_edits
 from stepcore.jobdata.optimizing import Figures
 from stepcore.jobs import JobCancelled
@@ -299,6 +299,10 @@ class Search:
                 known = Tried(tried.estimate, True, answer)
                 self.record.keep(child.key, known)
             yield child, known.figures
+
+    def cost_of(self, text: str) -> Figures | None:
+        """Return what the program costs as a text has it; None where it stops, or takes and gives something else."""
+        return next(self._here.figures([Trial(self.first.text, text, True)]))
 
     def is_as_measured(self, candidates: Sequence[FasterText]) -> bool:
         """Return whether candidates cost what they are said to; those whose figures the record had from the disk are
