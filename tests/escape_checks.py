@@ -99,6 +99,10 @@ def surroundings(root: Path) -> Iterator[Surroundings]:
     for folder, file in ((".git", "config"), (".venv", "pyvenv.cfg")):  # what others than the worker obey
         (made.run / folder).mkdir(parents=True)
         (made.run / folder / file).write_text("mine", encoding="utf-8")
+    (made.run / "envs" / "main").mkdir(parents=True)
+    (made.run / "envs" / "main" / "pyvenv.cfg").write_text("mine", encoding="utf-8")
+    (made.run / "venv").symlink_to("env")
+    (made.run / "env").symlink_to("envs/main")
     (made.outside / "secret.txt").write_text(made.token, encoding="utf-8")
     with contextlib.ExitStack() as stack:
         tcp, udp, path, abstract = (

@@ -73,6 +73,17 @@ def test_what_is_started_or_obeyed_outside_is_kept_in_a_folder_of_the_run(
     assert str(tmp_path / "venv") in kept_places([str(tmp_path)])
 
 
+def test_links_to_what_is_kept_are_kept_with_all_they_lead_through(tmp_path: Path) -> None:
+    (tmp_path / "envs" / "main").mkdir(parents=True)
+    (tmp_path / "envs" / "main" / "pyvenv.cfg").touch()
+    (tmp_path / ".venv").symlink_to("env")
+    (tmp_path / "env").symlink_to(tmp_path / "envs" / "main")
+    (tmp_path / ".vscode").symlink_to(tmp_path.parent)  # its end is no place that may be written
+    (tmp_path / ".git").symlink_to(".git")
+    names = {".venv", "env", "envs/main", ".vscode"}
+    assert kept_places([str(tmp_path)]) == tuple(sorted(str(tmp_path / name) for name in names))
+
+
 @linux_only
 def test_without_namespaces_what_gets_out_is_told(tmp_path: Path) -> None:
     attempt = next(attempt for attempt in ATTEMPTS if attempt.path.stem == "m_file_chmod")

@@ -24,6 +24,7 @@ _FORGOTTEN: Final = 86400.0  # seconds
 _MAX_FILE: Final = 1 << 30  # bytes of one file that a user's function writes
 _PACKAGES: Final = ("stepcore", "stepagents", "ruamel", "torch", "numpy")
 # What programs outside of the worker start or obey; environments of Python are known by the file in them.
+_MOST_LINKS: Final = 40  # as many as Linux follows
 _OBEYED: Final = (".git", ".vscode", ".venv/pyvenv.cfg", "venv/pyvenv.cfg", "env/pyvenv.cfg")
 _SYSTEM: Final = (
     "/usr", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/etc/ld.so.cache", "/etc/localtime", "/proc/self",
@@ -81,13 +82,14 @@ def writable_folders(isolation: Isolation) -> tuple[str, ...]:
 
 def kept_places(folders: Iterable[str]) -> tuple[str, ...]:
     """Return what lies below writable folders and must not be written all the same: this Python, its libraries and
-    other environments, which are started outside of the worker, and what version control and editors obey.
+    other environments, which are started outside of the worker, and what version control and editors obey. Where one
+    of these is a link, so are the link and what it leads to.
     """
-    own = [os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, *_package_folders())]
+    own = (sys.prefix, sys.base_prefix, *_package_folders())
     found: set[str] = set()
     for folder in folders:
-        found.update(place for place in own if place.startswith(folder.rstrip("/") + "/"))
-        found.update(_obeyed(folder))
+        places = (place for path in (*own, *_obeyed(folder)) for place in _led_through(path))
+        found.update(place for place in places if place.startswith(folder.rstrip("/") + "/"))
     return tuple(sorted(found))
 
 
@@ -95,8 +97,21 @@ def _obeyed(folder: str) -> Iterator[str]:
     for name in _OBEYED:
         place, _, sign = name.partition("/")
         path = f"{folder}/{place}"
-        if os.path.exists(f"{path}/{sign}" if sign else path) and not os.path.islink(path):  # noqa: PTH110, PTH114
+        if os.path.exists(f"{path}/{sign}" if sign else path):  # noqa: PTH110
             yield path
+
+
+def _led_through(path: str) -> Iterator[str]:
+    """Yield the links through which a path leads, each where it lies, and its end."""
+    end = os.path.realpath(path)
+    for _ in range(_MOST_LINKS):
+        folder, name = os.path.split(path.rstrip("/"))
+        path = f"{os.path.realpath(folder)}/{name}"
+        if path == end or not os.path.islink(path):  # noqa: PTH114
+            break
+        yield path
+        path = os.path.join(os.path.dirname(path), os.readlink(path))  # noqa: PTH115, PTH118, PTH120
+    yield end
 
 
 def _holds_more(folder: str) -> bool:

@@ -18,7 +18,8 @@ _PROCESSES: Final = 1024
 
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT = 1, 2, 4, 8, 32
 _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
-_MOUNT_SETATTR: Final = 442
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_AT_EMPTY_PATH, _OPEN_TREE_CLONE, _BOTH_EMPTY_PATHS = 0x1000, 1, 0x44
 _AT_FDCWD: Final = -100
 _AT_RECURSIVE: Final = 0x8000
 _ATTR_RDONLY: Final = 1
@@ -47,29 +48,53 @@ def arrange(folders: Sequence[str], kept: Sequence[str], report: Report) -> None
     """
     try:
         mount("none", "/", None, _MS_REC | _MS_PRIVATE)
-        _protect(folders, kept)
+        replaceable = _protect(folders, kept)
         report.add("files", "read-only mounts")
+        if replaceable:
+            report.lack("files", f"{', '.join(replaceable)} can be replaced")
     except OSError as error:
         report.lack("files", f"mounts stay writable ({error.strerror}: {error.filename})")
     _own_processes(report)
 
 
-def _protect(folders: Sequence[str], kept: Sequence[str]) -> None:
+def _protect(folders: Sequence[str], kept: Sequence[str]) -> list[str]:
     """Make all mounts read-only, and those folders writable that were, but for ``kept``.
 
-    A mount cannot be renamed, but the folder around it can: so those between become mounts, too.
+    A mount cannot be renamed, but the folder around it can: so those between become mounts, too. Returns the links of
+    ``kept`` that the system does not let be mounts.
     """
     for folder in folders:
         mount(folder, folder, None, _MS_BIND | _MS_REC)
+    links = {place for place in kept if os.path.islink(place)}  # noqa: PTH114
     around = (parent for place in kept for parent in _parents(place, folders))
     for place in sorted({*kept, *around}):  # the outer ones first
-        mount(place, place, None, _MS_BIND | _MS_REC)
+        if place not in links:
+            mount(place, place, None, _MS_BIND | _MS_REC)
+    replaceable = [link for link in sorted(links) if not _is_pinned(link)]
     _set_attributes("/", _ATTR_RDONLY, 0)
     for folder in folders:
         _set_attributes(folder, 0, _ATTR_RDONLY)
     for place in kept:
-        _set_attributes(place, _ATTR_RDONLY, 0)
+        if place not in links:
+            _set_attributes(place, _ATTR_RDONLY, 0)
     os.chdir(os.getcwd())  # noqa: PTH109 - into the mount that now lies there
+    return replaceable
+
+
+def _is_pinned(link: str) -> bool:
+    """Mount a symbolic link on itself, so that it can be neither removed nor renamed; False where that is refused."""
+    place = os.open(link, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        tree = syscall("open_tree", _OPEN_TREE, place, c_char_p(b""), _AT_EMPTY_PATH | _OPEN_TREE_CLONE)
+        try:
+            syscall("move_mount", _MOVE_MOUNT, tree, c_char_p(b""), place, c_char_p(b""), _BOTH_EMPTY_PATHS)
+        finally:
+            os.close(tree)
+    except OSError:
+        return False
+    finally:
+        os.close(place)
+    return True
 
 
 def _parents(place: str, folders: Sequence[str]) -> Iterator[str]:
