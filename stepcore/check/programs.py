@@ -86,7 +86,7 @@ class Checked:
     @property
     def runnable(self) -> bool:
         """True when every operator is built and every stream typed: there is a :attr:`typed` graph."""
-        return is_typed(self.graph)
+        return self._typed is not None or is_typed(self.graph)
 
     @property
     def typed(self) -> TypedGraph:

@@ -66,10 +66,10 @@ def _waits(graph: TypedGraph, bindings: Mapping[str, int], fixed: Mapping[str, i
     return found
 
 
-def _sizes(node: TypedNode) -> tuple[tuple[str, Hashable], ...]:
+def _sizes(node: TypedNode) -> Hashable:
     """Return the parameters of an operator, of functions what they give: what else these compute FIFOs do not feel."""
-    named = vars(node.op).items()
-    return tuple([(name, value.output if isinstance(value, FnDecl) else value) for name, value in named])
+    named = vars(node.op)
+    return tuple(named), tuple([value.output if isinstance(value, FnDecl) else value for value in named.values()])
 
 
 def _finding(graph: Graph, waiting: DepthWaiting, fix: Fix | None) -> Diagnostic:

@@ -93,7 +93,8 @@ def _computing_steps(graph: TypedGraph) -> Hashable:
 
 def _operation(op: Operator) -> Hashable:
     """Return the kind and the parameters of an operator, which are compared without its methods: sooner."""
-    return type(op), *vars(op).items()
+    named = vars(op)
+    return type(op), tuple(named), tuple(named.values())
 
 
 def _missing(graph: Graph) -> Iterator[str]:
