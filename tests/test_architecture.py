@@ -225,6 +225,15 @@ def test_the_load_test_would_notice() -> None:
     assert "torch" in loaded_by("import stepcore.sim.functional")
 
 
+def test_scripts_load_no_kinds_of_numbers_that_few_sizes_need() -> None:
+    """Fractions load decimal numbers, and both together take a twentieth of the time of the import."""
+    report = (
+        "import sys, stepcore; print('loaded', *sorted({'fractions', 'decimal', 'unicodedata'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["loaded"]
+
+
 # -- the language server -----------------------------------------------------------------------------------
 
 SERVER = sorted((ROOT / "server" / "stepserver").rglob("*.py"))

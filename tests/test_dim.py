@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepcore.frontend.typetext import parse_size
-from stepcore.sizes.dim import MAX_TERMS, Dim, DimError, Facts, exact_quotient, product
+from stepcore.sizes.dim import MAX_TERMS, Dim, DimError, Facts, exact_quotient, is_name, product
 
 M, N, K, S = (Dim.symbol(name) for name in "MNKS")
 VALUES = st.fixed_dictionaries({name: st.integers(1, 30) for name in "MNKS"})
@@ -249,3 +249,11 @@ def test_asserted_facts_hold_for_every_divisible_binding(values: dict[str, int],
     values["M"] = divisor * values["M"] - (values["N"] * values["K"]) % divisor
     assert facts.equal(quotient * divisor, N * K + M)
     assert facts.normalise(quotient * divisor).bind(values) == (quotient * divisor).bind(values)
+
+
+def test_names_are_those_that_python_keeps() -> None:
+    assert is_name("size_1")
+    assert is_name("größe")
+    assert not is_name("\u210b")  # Python reads an H for it
+    assert not is_name("ﬁt")
+    assert not any(map(is_name, ("1st", "lambda", "__size", "a b", "")))

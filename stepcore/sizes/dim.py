@@ -10,13 +10,14 @@ of the dimensions outside), or :class:`Derived` from others; :mod:`stepcore.size
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 from keyword import iskeyword
 from math import floor
-from typing import Final, TypeAlias
-from unicodedata import is_normalized
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stepcore.findings.budget import spend
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # What a size is bound to unless a file or a run says otherwise (the published tasks' sizes).
 DEFAULT_SIZES: Final[Mapping[str, int]] = {"M": 5, "N": 7, "K": 9, "D": 16}
@@ -32,7 +33,7 @@ OPEN: Final = DYNAMIC + RAGGED
 ANY: Final = "_"
 MARKS: Final = {"dyn": DYNAMIC, "ragged": RAGGED, "any_size": ANY}  # what writes them in Python
 
-Coefficient: TypeAlias = int | Fraction
+Coefficient: TypeAlias = "int | Fraction"
 
 # Products of sums grow exponentially when multiplied out, and divisions of divisions when written down.
 MAX_TERMS: Final = 1000
@@ -55,7 +56,16 @@ def is_name(text: str) -> bool:
     """Return whether a size, a stream or a function may have this name in a Python file: an identifier as Python keeps
     it (compatibility characters stand for others there), no keyword, and none of the names that belong to Python.
     """
-    return text.isidentifier() and not iskeyword(text) and is_normalized("NFKC", text) and not text.startswith("__")
+    return text.isidentifier() and not iskeyword(text) and _is_kept(text) and not text.startswith("__")
+
+
+def _is_kept(text: str) -> bool:
+    """Whether Python keeps an identifier as it is written."""
+    if text.isascii():
+        return True
+    from unicodedata import is_normalized  # nearly all names are ASCII
+
+    return is_normalized("NFKC", text)
 
 
 class Quotient:
@@ -211,7 +221,7 @@ class Dim:
             product: Coefficient = coefficient
             for atom, power in monomial:
                 product *= (
-                    Fraction(self._atom_value(atom, values)) ** power
+                    _fraction(self._atom_value(atom, values)) ** power
                     if power < 0
                     else (self._atom_value(atom, values) ** power)
                 )
@@ -315,7 +325,7 @@ class Dim:
         """Return the largest integer that is not above this size; ``DimError`` where it holds a symbol."""
         if any(monomial for monomial, _ in self.terms):
             raise DimError(f"{self} is no number")
-        return floor(sum(Fraction(coefficient) for _, coefficient in self.terms))
+        return floor(sum(_fraction(coefficient) for _, coefficient in self.terms))
 
     @property
     def is_integral(self) -> bool:
@@ -336,7 +346,7 @@ class Dim:
                 result = result + Dim(((monomial, coefficient),), self._atoms)
                 continue
             numerator = quotient.numerator if coefficient > 0 else quotient.numerator - (divisor - 1)
-            scaled = numerator * Dim((((), Fraction(coefficient) / divisor),), _NO_ATOMS)
+            scaled = numerator * Dim((((), _fraction(coefficient) / divisor),), _NO_ATOMS)
             result = result + scaled.bound_above()
         return result
 
@@ -493,7 +503,7 @@ def exact_quotient(size: Dim, divisor: Dim) -> Dim | None:
     if coefficient == 1 and len(size.terms) == 1:
         ((whole, by),) = size.terms
         return _term(_times(whole, inverse), by, _merge(size._atoms, divisor._atoms))
-    terms = ((_times(m, inverse), _reduce(Fraction(c) / Fraction(coefficient))) for m, c in size.terms)
+    terms = ((_times(m, inverse), _reduce(_fraction(c) / coefficient)) for m, c in size.terms)
     return _collect(terms, _merge(size._atoms, divisor._atoms))
 
 
@@ -503,6 +513,12 @@ def product(sizes: Iterable[Dim]) -> Dim:
     for size in sizes:
         result = size if result is None else result * size
     return _constant(1) if result is None else result
+
+
+def _fraction(value: Coefficient) -> Fraction:
+    from fractions import Fraction  # few sizes hold some, and it loads all of Python's kinds of numbers
+
+    return Fraction(value)
 
 
 def _reduce(value: Coefficient) -> Coefficient:
