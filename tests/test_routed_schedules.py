@@ -517,6 +517,7 @@ def test_what_is_scored_in_lanes_is_right(source: Path, name: str) -> None:
     rows = [8] * plan.count
     assert MixtureCosts(plan, MixturePoint(8), PAPER, rows).scorer_lanes == 4
     program = written(function, plan, MixturePoint(8), PAPER, rows)
+    assert "D//4" in program.impl and "(D)" not in program.impl
     drawn = routing_trace(plan.rows.bind(plan.bound), plan.count, plan.mixture.choice.count, skew=1.0, seed=0)
     timed = time_program(program.checked, PAPER, routes=routes_of(program.checked.typed, drawn, plan.count, 0))
     held = written(function, plan, MixturePoint(8), PAPER, rows_of_experts(drawn, plan.count)).estimated_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stepagents.lower.functions import fresh_name
 from stepagents.traced.graph import line_of
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
     from stepagents.traced.graph import TracedFunction
+
+
+_LONE: Final = re.compile(r"\((@\w+@)\)")  # a marked name in brackets, as what is no name is divided
 
 
 def file_names(traced: TracedFunction, sizes: Collection[str]) -> set[str]:
@@ -35,7 +38,7 @@ def own_name(name: str) -> str:
 
 def own_size(size: Dim) -> str:
     """Return a size as text of a program, the user's names in it marked until streams have theirs."""
-    return str(size.substitute(lambda name: Dim.symbol(own_name(name))))
+    return _LONE.sub(r"\1", str(size.substitute(lambda name: Dim.symbol(own_name(name)))))
 
 
 def kept_apart(text: str, streams: Collection[str], own: Collection[str], taken: set[str]) -> str:
