@@ -168,6 +168,16 @@ def test_an_import_that_cannot_be_read_belongs_to_all_programs() -> None:
     assert listed(analyze(text, "a.py").diagnostics) == listed(found)
 
 
+def test_what_cannot_be_read_is_told_where_its_part_imports_nothing() -> None:
+    text = (HEAD + PROGRAM).replace(
+        "from typing import Annotated\n", '"""A line is broken."""\n\nifns:\n@mport torch\n\n'
+    )
+    text = text.replace("FP = step.f32\n", "")
+    found = check_text(text, "a.py").diagnostics
+    assert [item.code for item in found].count("STEP902") == 2
+    assert listed(analyze(text, "a.py").diagnostics) == listed(found)
+
+
 @pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
 def test_each_kind_of_line_end_parts_programs(end: str) -> None:
     text = (HEAD + "def two():\n    return 3\n\n\n" + PROGRAM + "\n\n" + PROGRAM.replace("def p", "def q")).replace(

@@ -131,8 +131,9 @@ def _check_python(
     module = read_module(unmarked(text), path, others, blocks=blocks, dialect=dialect)
     result = CheckResult(module.source, diagnostics=list(module.diagnostics), module=module)
     if not module.imports_stepcore:
-        # A file that is none of ours gets no findings, not even syntax errors.
-        result.diagnostics = []
+        # A file that is none of ours gets no findings, not even syntax errors; what a part is, its file tells.
+        if others is None:
+            result.diagnostics = []
         return result
     if not module.programs and others is None:
         result.script = check_script(task_name(path), module, unmarked(text), affine)

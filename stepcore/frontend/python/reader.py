@@ -78,7 +78,7 @@ def read_module(
     """
     source = SourceFile(path, unmarked(text))
     module = PyModule(source, others=others or ModuleFacts(), dialect=dialect)
-    if may_be_ours(text):
+    if others is not None or may_be_ours(text):
         with budget.limited(len(text)):
             _Reader(module, "step" if imports_published(source.text) else "stepcore").read(blocks)
     return module
