@@ -24,7 +24,8 @@ FILES = [
     *(path for path in sources() if path.stat().st_size < 30_000),
 ]
 CUTS = 3
-UNREADABLE = {"STEP903_alias_bomb.step.yaml"}
+# tasks by their name, in which nothing is known: there is nothing to point at
+UNREADABLE = {"STEP903_alias_bomb.step.yaml", "STEP910_empty.step.yaml", "STEP910_other_yaml.step.yaml"}
 
 
 def read(path: Path) -> str:
