@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -162,3 +163,14 @@ def test_a_mistake_is_told_with_the_line_of_its_key(tmp_path: Path, name: str, t
         Configs().for_file(tmp_path)
     assert caught.value.line == line
     assert str(caught.value) == f"{tmp_path / name}:{line}: {caught.value.reason}"
+
+
+def test_a_path_that_no_file_system_holds_costs_little() -> None:
+    """An editor may name a document anything; its parents once took gigabytes, and the server its memory."""
+    tracemalloc.start()
+    try:
+        assert Configs().for_file(Path("/a" * 50_000 + "/x.py")) == Config()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000_000

@@ -67,7 +67,7 @@ class FileWatch:
         """Watch what ``module`` depends on, where the client does not; return whether that is more than before."""
         if self._workspace.client.watches or analysis.kind == "none" or not module.is_file:
             return False
-        parents = list(Path(module.path).parents)[:_LEVELS]
+        parents = Path(module.path).parents[:_LEVELS]
         fresh = [folder for folder in parents if folder not in self._folders and folder.is_dir()]
         self._folders.update(fresh)
         for folder in fresh:

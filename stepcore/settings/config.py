@@ -6,7 +6,7 @@ Command line, language server and agents read the same table; options and editor
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from fnmatch import fnmatch
 from pathlib import Path
@@ -23,6 +23,7 @@ FILE_NAME: Final = "stepsmith.toml"
 _MAX_BYTES: Final = 1_000_000  # of a file with settings
 _LIMITS: Final[tuple[str, ...]] = ("time_limit", "memory_limit", "answers_without_program")
 _MAX_SECONDS: Final = 7 * 86400
+_LONGEST: Final = 4096  # characters of a path that a file system holds
 _MAX_MESSAGE: Final = 1000  # characters
 _MAX_MIB: Final = 1 << 24
 _MAX_ANSWERS: Final = 10_000
@@ -97,8 +98,8 @@ class Config(Record):
         root, file = self.path.absolute().parent, file.absolute()
         if not file.is_relative_to(root):
             return False
-        folders = (folder for folder in file.parents if folder != root and folder.is_relative_to(root))
-        return any(matches(path, root, self.exclude) for path in (file, *folders))
+        around = (folder for folder in _with_parents(file.parent) if folder != root and folder.is_relative_to(root))
+        return any(matches(path, root, self.exclude) for path in (file, *around))
 
 
 def matches(path: Path, folder: Path, patterns: Sequence[str]) -> bool:
@@ -134,7 +135,7 @@ class Configs:
 
     def _for_folder(self, folder: Path) -> Config | ConfigError:
         passed: list[Path] = []  # a path may have more folders than Python lets calls be nested
-        for each in (folder, *folder.parents):
+        for each in _with_parents(folder):
             found = self._found.get(each) or _found_in(each)
             passed.append(each)
             if found is not None:
@@ -143,6 +144,18 @@ class Configs:
             found = Config()
         self._found.update(dict.fromkeys(passed, found))
         return found
+
+
+def _with_parents(folder: Path) -> Iterator[Path]:
+    """Yield a folder and those around it; of a path that no file system holds, those that one could hold.
+
+    The parents of a path of 100 kB, as an editor may name one, would take gigabytes together.
+    """
+    text = str(folder)
+    if len(text) > _LONGEST:
+        folder = Path(text[:_LONGEST]).parent
+    yield folder
+    yield from folder.parents
 
 
 def is_there(question: Callable[[], bool]) -> bool:

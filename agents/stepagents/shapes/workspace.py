@@ -21,7 +21,7 @@ _HIGHEST: Final = 6  # folders above a file where its project may begin
 def project_of(path: Path) -> Path:
     """Return the folder of the project that a file belongs to, its own folder where nothing marks one."""
     folder = path.absolute().parent
-    for candidate in [folder, *folder.parents][:_HIGHEST]:
+    for candidate in (folder, *folder.parents[: _HIGHEST - 1]):
         if any((candidate / mark).exists() for mark in _MARKS):
             return candidate
     return folder
