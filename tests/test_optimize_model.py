@@ -154,7 +154,10 @@ def test_the_same_answers_give_the_same_program(tmp_path: Path) -> None:
         says('{"plans": ["\\u202e\\u001b[2J' + "x" * 5_000 + '"], "rewrites": [true]}'),
     ],
 )  # fmt: skip
-def test_answers_that_are_of_no_use_leave_the_program_as_it_is(tmp_path: Path, behaviour: Behaviour) -> None:
+def test_answers_that_are_of_no_use_leave_the_program_as_it_is(
+    tmp_path: Path, behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepagents.llm.client.backoff", lambda _attempt: 0.001)
     path = copied(tmp_path)
     with FakeModelServer(always(behaviour)) as server:
         words = ("--hw", "default", "--proposer", "llm", "--model", "m", "--base-url", server.base_url)
