@@ -158,10 +158,12 @@ class EndsWriter(RegionWriter):
         """Return the stream of scores from the products of pieces."""
         lanes, ((name, _),) = self._costs.scorer_lanes, block.products
         added = " + ".join(f"input[{lane}]" for lane in range(lanes))
+        if block.lines or block.result != name:  # it stands in a larger term
+            added = f"({added})"
         types = [self._scores_tile(block)] * lanes
         types += [Tile("fp32", tile_of(each, block.columns)) for _, each in block.vectors]
         fn = self._declare(
-            "scores", types, self._scores_tile(block), block.body({name: f"({added})"} | _vectors(block, lanes))
+            "scores", types, self._scores_tile(block), block.body({name: added} | _vectors(block, lanes))
         )
         loads = "".join(f", {self._whole(each, block)}" for _, each in block.vectors)
         return f"step.Map(fn={fn}).apply((*pieces{loads or ','}))"
