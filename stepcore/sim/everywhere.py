@@ -9,7 +9,7 @@ from typing import Final
 from stepcore.check.elsewhere import At, elsewhere
 from stepcore.check.programs import Checked
 from stepcore.findings.codes import Outcome, about
-from stepcore.findings.diagnostics import Severity
+from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import FunctionalPart, Untested, Verdict
 from stepcore.graph.ir import ProgramSpec
@@ -56,8 +56,7 @@ def _doubted(session: Session, checked: Checked, at: At, make: Make, verdict: Ve
     sizes = doubted_sizes(checked.typed, session.spec, session.bindings) if session.is_examined else {}
     there = at(sizes) if sizes else None
     # what is refused there (a tile that does not divide the size) is no program there, and wrong nowhere
-    is_program = there is not None and not any(item.severity is Severity.ERROR for item in there.diagnostics)
-    reason = wrong_there(there, make) if there is not None and is_program else None
+    reason = None if there is None or _errors(there) else wrong_there(there, make)
     if reason is None:
         return verdict
     known = verdict.untested or Untested()
@@ -73,13 +72,16 @@ def wrong_there(there: Checked, make: Make) -> tuple[str, str] | None:
             return None
     except (SimError, DimError):
         return None
-    errors = [item for item in there.diagnostics if item.severity is Severity.ERROR]
-    if errors:
+    if errors := _errors(there):
         return errors[0].code, f"{errors[0].code} {errors[0].message}"
     verdict = session.verify(there)
     if verdict.accepted or about(verdict.functional.code).outcome is Outcome.OUT_OF_MEMORY:
         return None
     return verdict.functional.code, verdict.detail
+
+
+def _errors(checked: Checked) -> list[Diagnostic]:
+    return [item for item in checked.diagnostics if item.severity is Severity.ERROR]
 
 
 def listed(sizes: Mapping[str, int], others: Mapping[str, int]) -> str:

@@ -15,9 +15,9 @@ from stepagents.schedules.routed.plan import (
     MixturePlan,
     MixturePoint,
     cut_of,
-    pieces_of_depth,
     rows_of_all,
     scored_at_once,
+    scored_width,
 )
 from stepcore.sizes.dim import Dim
 
@@ -85,13 +85,13 @@ class MixtureCosts:
     @cached_property
     def scorer_lanes(self) -> int:
         """In how many lanes rows are scored, each of a piece of their columns: no expert works beside them."""
-        plan, scorer = self._plan, self._plan.scorer
-        if scorer is None or scorer.takes is None:
+        plan, scorer, width = self._plan, self._plan.scorer, scored_width(self._plan)
+        if scorer is None or width is None:
             return 1
         block, rows = scored_at_once(plan), plan.rows.bind(plan.bound)
-        width, burst = shape_of(scorer.takes.node)[-1].bind(plan.bound), self._chip.memory.burst
         read = rows // block * width * (block + scorer.columns.bind(plan.bound))
-        return self._fewest(4 * read, [lanes for lanes in _LANES if pieces_of_depth(plan, lanes, burst)])
+        whole = [each for each in _LANES if width % each == 0 and 4 * width // each % self._chip.memory.burst == 0]
+        return self._fewest(4 * read, whole)
 
     @cached_property
     def result_lanes(self) -> int:

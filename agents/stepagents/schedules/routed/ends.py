@@ -21,7 +21,7 @@ from stepcore.records import Record
 from stepcore.sizes.dim import Dim
 from stepcore.types import Multihot, Scalar, STuple, Tile
 
-_FLAG: Final = Scalar("bool")
+FLAG: Final = Scalar("bool")
 
 
 class FinalMap(Record):
@@ -74,7 +74,7 @@ class EndsWriter(RegionWriter):
         lines.append(f"tokens, *every = step.Copy(n={count + 1}).apply({rest})" if count else f"tokens = {rest}")
         shares = Tile("fp32", (1, plan.mixture.choice.count))
         for name, called, output, function in (
-            ("chosen", "choose", Multihot(_FLAG, plan.count), router.chosen),
+            ("chosen", "choose", Multihot(FLAG, plan.count), router.chosen),
             ("shares", "share", shares, router.shares),
         ):  # fmt: skip
             given = tuple_text([names[part].pop(0) for part in function.inputs])

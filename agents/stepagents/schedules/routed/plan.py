@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 SCORED: Final = (128, 64, 32, 16, 8, 4, 2, 1)  # rows that are scored at a time
-_BYTES: Final = 4  # of a number
 _FEW: Final = 16  # of them, which a router of few experts scores at a time, too
 
 
@@ -127,18 +126,18 @@ def scored_at_once(plan: MixturePlan) -> int:
     return next(each for each in SCORED if last % each == 0 and each <= most)
 
 
-def pieces_of_depth(plan: MixturePlan, lanes: int, burst: int) -> bool:
-    """Return whether the scores of rows may be sums of products of so many pieces of their columns.
+def scored_width(plan: MixturePlan) -> int | None:
+    """Return the columns of rows whose scores may be sums of products of pieces of these; None where they may not.
 
-    Rows are those of a tensor as it lies in memory, of which a piece is whole bursts.
+    They may where one product scores rows of a tensor as it lies in memory.
     """
     scorer = plan.scorer
     if scorer is None or scorer.takes is None or len(scorer.products) != 1:
-        return False
+        return None
     rows = rows_body(plan, scorer.takes)
-    width = shape_of(scorer.takes.node)[-1].bind(plan.bound)
-    is_whole = rows.is_read and "r" in rows.part.labels and rows.part.labels[-1] == WHOLE
-    return is_whole and width % lanes == 0 and _BYTES * width // lanes % burst == 0
+    if not rows.is_read or "r" not in rows.part.labels or rows.part.labels[-1] != WHOLE:
+        return None
+    return shape_of(scorer.takes.node)[-1].bind(plan.bound)
 
 
 class RowsBody(Record):

@@ -26,16 +26,8 @@ if TYPE_CHECKING:
     from stepcore.timing.hardware import Hardware
 
 _NUMBERED: Final = (
-    "choice_rows",
-    "share_rows",
-    "weights",
-    "read",
-    "repeated",
-    "partial",
-    "gate",
-    "lane_of",
-    "dealt",
-)
+    "choice_rows", "share_rows", "weights", "read", "repeated", "partial", "gate", "lane_of", "dealt",
+)  # fmt: skip
 LOCALS: Final = (
     "blocks", "tokens", "chosen", "shares", "routed", "outs", "tile", "data", "padding", "given",
     "always", "every", "flags", "kept", "pairs", "joined", "which", "numbers", "paddings", "fills", "inner", "made",

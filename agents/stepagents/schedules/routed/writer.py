@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import lcm
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from stepagents.schedules.naming import kept_apart, line_comment, own_name, own_size
 from stepagents.schedules.parts import shape_of
 from stepagents.schedules.programs import Tiled, program_spec
 from stepagents.schedules.routed.costs import MixtureCosts
-from stepagents.schedules.routed.ends import EndsWriter
+from stepagents.schedules.routed.ends import FLAG, EndsWriter
 from stepagents.schedules.routed.experts import units_of
 from stepagents.schedules.routed.plan import MixturePlan, MixturePoint, cut_of, operands_of, rows_of_all
 from stepagents.schedules.routed.regions import LOCALS, TF, ExpertRegion
@@ -24,8 +24,6 @@ from stepcore.types import Buffer, Multihot, Scalar, STuple, Tile
 if TYPE_CHECKING:
     from stepagents.traced.graph import TracedFunction
     from stepcore.timing.hardware import Hardware
-
-_FLAG: Final = Scalar("bool")
 
 
 def written(
@@ -145,7 +143,7 @@ class _Writing(EndsWriter):
         """Write the rows of tiles that do not fill them up."""
         if not self._real:
             body = "return [torch.logical_not(input[0]).reshape(1)]"
-            self._real = self._declare("is_real", [_FLAG], Multihot(_FLAG, 1), body)
+            self._real = self._declare("is_real", [FLAG], Multihot(FLAG, 1), body)
         depth = f"depth={self._rows}"
         rows = f"step.RetileStreamify(axis=0).apply({tiles})"
         return [
@@ -159,14 +157,14 @@ class _Writing(EndsWriter):
         plan, point = self._plan, self._point
         refs, count, regions = self._region.refs, point.shared, plan.count // point.shared
         steps = plan.cut // point.columns
-        row, fills = Tile("fp32", (point.rows, shape_of(plan.taken.node)[-1])), Buffer(_FLAG, (point.rows,))
+        row, fills = Tile("fp32", (point.rows, shape_of(plan.taken.node)[-1])), Buffer(FLAG, (point.rows,))
         pair = STuple((row, fills))
         rows = self._declare("rows_of", [pair], row, "return [input[0]]")
         padding = self._declare("padding_of", [pair], fills, "return [input[1]]")
         text = size_text(steps)
         numbers = [
             self._declare(
-                f"numbers{number}", [Multihot(_FLAG, count)], Buffer(Scalar("int64"), (steps,)),
+                f"numbers{number}", [Multihot(FLAG, count)], Buffer(Scalar("int64"), (steps,)),
                 f"first = torch.argmax(input[0].to(torch.int64)){f' + {number * count}' if number else ''}\n"
                 f"return [first * ({text}) + torch.arange({text})]",
             )
