@@ -286,7 +286,7 @@ SERVER_LAYERS: list[list[str]] = [
      "worker_launch"],
     ["loop", "protocol", "workspace"],
     ["documents", "guard"],
-    ["convert", "editor", "notebooks", "projects"],
+    ["convert", "editor", "giving_back", "notebooks", "projects"],
     ["analyses", "simulators", "watch"],
     ["agents", "findings", "offering", "timers"],
     ["writing"],
@@ -359,11 +359,15 @@ def test_the_server_loads_nothing_heavy() -> None:
     assert done.stdout.split() == ["loaded"]
 
 
+COMPILES = "quick_types"  # what attrs writes for the classes of lsprotocol, once for equal texts
+
+
 def test_the_server_executes_nothing() -> None:
     for path in SERVER:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         calls = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-        assert not calls & {"exec", "eval", "compile", "__import__"}, path
+        found = calls & {"exec", "eval", "compile", "__import__"}
+        assert found == ({"compile"} if path.stem == COMPILES else set()), path
 
 
 # -- only commands speak --------------------------------------------------------------------------------------

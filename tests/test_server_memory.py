@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -21,6 +22,11 @@ from stepcore.ide.lasting import lasting
 from stepcore.ops import BY_NAME
 from stepserver import memory
 from stepserver.convert import explanation_uri
+from stepserver.giving_back import GivingBack
+from stepserver.guard import Reporter
+
+if TYPE_CHECKING:
+    from stepserver.loop import Loop
 
 PADDING = f"# {'x' * 96}\n" * 900  # with two such files open, one analysis at most is kept
 FILES = 4
@@ -166,3 +172,78 @@ def test_a_worker_returns_to_the_limit_that_its_owner_was_given() -> None:
     before, limit, refused, inherited, after = run.stdout.split()
     assert before != limit == inherited
     assert (refused, after) == ("refused", before)
+
+
+class _Clock:
+    """A loop that calls later only when it is told to, and ``quiet`` of the one who woke it."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+        self.quiet: Callable[[], None] = lambda: None
+
+    def later(self, _seconds: float, function: Callable[[], None]) -> None:
+        self.waiting.append(function)
+
+    def wake(self) -> None:
+        self.waiting.append(self.quiet)
+
+    def tick(self, times: int = 1) -> None:
+        for _ in range(times):
+            due, self.waiting = self.waiting, []
+            for function in due:
+                function()
+
+
+def _giving_back(monkeypatch: pytest.MonkeyPatch) -> tuple[_Clock, list[str], dict[str, int], GivingBack]:
+    done: list[str] = []
+    monkeypatch.setattr(memory, "release", lambda: done.append("release"))
+    monkeypatch.setattr(memory, "tidy", lambda: done.append("tidy"))
+    state = {"kept": 0, "awaited": 0}
+    clock, reporter = _Clock(), Reporter(lambda _params: None, lambda _what: None)
+    giving = GivingBack(cast("Loop", clock), reporter, lambda: state["kept"], lambda: bool(state["awaited"]))
+    clock.quiet = giving.quiet
+    return clock, done, state, giving
+
+
+def test_memory_is_given_back_once_enough_was_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, done, state, giving = _giving_back(monkeypatch)
+    giving.forgot(2_000, 1.0)
+    clock.tick(9)
+    assert done == []  # not worth a look through all objects
+    giving.forgot(8_000)
+    clock.tick()
+    assert done == []  # until it is quiet
+    clock.tick()
+    assert done == ["release"]
+    clock.tick(9)
+    assert done == ["release", "tidy"]
+    state["kept"] = 30_000
+    giving.forgot(20_000)
+    clock.tick(9)
+    assert done == ["release", "tidy"]  # what is kept would have to be parsed again
+    giving.forgot(20_000)
+    clock.tick(9)
+    assert done == ["release", "tidy"] * 2
+    assert clock.waiting == []
+
+
+def test_memory_is_not_given_back_while_somebody_waits_for_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, done, state, giving = _giving_back(monkeypatch)
+    state["awaited"] = 1
+    giving.forgot(50_000)
+    clock.tick(9)
+    assert done == []
+    state["awaited"] = 0
+    clock.tick(9)
+    assert done == ["release", "tidy"]
+
+
+def test_memory_is_given_back_where_it_is_never_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, done, state, giving = _giving_back(monkeypatch)
+    clock.quiet = lambda: None
+    state["kept"] = 1_000_000
+    for _ in range(10):
+        assert done == []
+        giving.forgot(40_000)
+        clock.tick(9)
+    assert done == ["release"]

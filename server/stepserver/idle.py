@@ -43,8 +43,12 @@ class Idle:
         if self._sweeping is not None:
             self._sweeping.cancel()
         if self._warming is None:
-            self._sweeping = parts.loop.later(_SWEEP_SECONDS, memory.sweep)
+            self._sweeping = parts.loop.later(_SWEEP_SECONDS, self._sweep)
         return False
+
+    def _sweep(self) -> None:
+        memory.sweep()
+        self._parts.giving_back.quiet()
 
     def _may_warm(self) -> None:
         """No document was opened so far: go on with the start."""

@@ -7,13 +7,14 @@ at once. So each part is made when it is first asked for, and hears of the other
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from stepserver import memory
 from stepserver.editor import Editor
+from stepserver.giving_back import SECONDS, GivingBack
 from stepserver.guard import Reporter
 from stepserver.loop import Loop
 from stepserver.workspace import Workspace
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from stepserver.watch import FileWatch
     from stepserver.writing import Writing
 
-_FORGOTTEN: Final = 40_000  # characters of text whose analyses may be dropped before their memory is given back
-_RELEASE_SECONDS: Final = 1.0  # after a close: by then the other tabs that are being closed are closed, too
-
 
 class Parts:
     """The parts of one server, for one client, and what one of them tells the others."""
@@ -49,7 +47,7 @@ class Parts:
         self.reporter = Reporter(server.window_log_message, self._out_of_memory)
         self.editor = Editor(server, self.workspace, self.loop, self.reporter)
         self.unseen: dict[str, Module] = {}  # modules whose programs are not shown as they are now
-        self._forgotten = 0  # characters of text whose analyses were dropped since memory was given back
+        self.giving_back = GivingBack(self.loop, self.reporter, lambda: self.analyses.characters, self._is_awaited)
 
     # -- the parts -----------------------------------------------------------------------------------------------
 
@@ -80,7 +78,13 @@ class Parts:
         from stepserver.analyses import Analyses
 
         return Analyses(
-            self.documents, self.projects, self.workspace, self.loop, self.reporter, self._analysed, self._forgot
+            self.documents,
+            self.projects,
+            self.workspace,
+            self.loop,
+            self.reporter,
+            self._analysed,
+            self.giving_back.forgot,
         )
 
     @cached_property
@@ -205,7 +209,7 @@ class Parts:
         """The client closed a module."""
         self.analyses.forget(module)
         self.projects.close(module)
-        self._forgot(len(module.source.text), _RELEASE_SECONDS)
+        self.giving_back.forgot(len(module.source.text), SECONDS)
         self.simulation.close(module)
         if self.has("timing"):
             self.timing.close(module)
@@ -231,20 +235,11 @@ class Parts:
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
-    def _forgot(self, characters: int, seconds: float = 0.0) -> None:
-        """Analyses of so much text were dropped; give their memory back ``seconds`` later."""
-        self._forgotten += characters
-        self.loop.later(seconds, self._release)
+    def _is_awaited(self) -> bool:
+        return self.has("simulation") and self.simulation.is_awaited
 
     def _out_of_memory(self, what: str) -> None:
         """Give back what can be made again, after ``what`` met the limit of memory."""
         self.analyses.drop()
         memory.release()
         self.reporter.tell(types.MessageType.Warning, f"Stepsmith: {what} ran out of memory; the rest goes on.")
-
-    def _release(self) -> None:
-        """Give memory back once what was forgotten outweighs what is kept, which then has to be parsed again."""
-        if self._forgotten and self._forgotten >= min(self.analyses.characters, _FORGOTTEN):
-            self._forgotten = 0
-            self.reporter.run("giving memory back", memory.release)
-            self.loop.later(_RELEASE_SECONDS, memory.tidy)

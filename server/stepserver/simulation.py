@@ -317,6 +317,11 @@ class Simulation:
         ]
         return len(stopped)
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody may wait for a verdict."""
+        return any(run.is_going_on for runs in self._runs.values() for run in runs.values())
+
     def forget_marks(self) -> None:
         """Files that runs have read may have changed: what comes next looks at them again."""
         self._reads.look_again()

@@ -6,11 +6,12 @@ Pages are read when somebody asks. The language page, ``docs/language.md``, lies
 from __future__ import annotations
 
 import re
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from stepcore.text.wording import anchor
 
+_FOLDER: Final = Path(__file__).parent
 LANGUAGE: Final = "language.md"  # beside this folder
 _HEADING: Final = re.compile(r"(#{1,6}) (.+)")
 _FENCE: Final = "```"
@@ -32,7 +33,7 @@ def page(code: str) -> str:
 
     if code not in CODES:
         raise KeyError(code)
-    return files(__name__).joinpath(f"{code}.md").read_text(encoding="utf-8")
+    return (_FOLDER / f"{code}.md").read_text(encoding="utf-8")
 
 
 def summary(code: str) -> str:
@@ -52,7 +53,7 @@ def _place(code: str) -> str:
 
 def sections() -> dict[str, str]:
     """Return the sections of the language page by anchor: each with its heading and the sections inside of it."""
-    lines = files(__name__.rpartition(".")[0]).joinpath(LANGUAGE).read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = (_FOLDER.parent / LANGUAGE).read_text(encoding="utf-8").splitlines(keepends=True)
     heads: list[tuple[int, int, str]] = []  # line, level, anchor
     in_code = False
     for number, line in enumerate(lines):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Final, TypeVar
 
 from stepcore.jobdata.programs import (
@@ -22,10 +23,12 @@ from stepcore.jobdata.programs import (
     VerifyRequest,
 )
 from stepcore.jobs import Context, Handler, JobError, serve_with
+from stepcore.jobs.importing import importing
 from stepcore.jobs.messages import MEMORY_VARIABLE
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
+_WARM: Final = "stepcore.sim.worker.warm"
 _MISSING: Final = "simulation needs PyTorch, which this Python does not have: pip install torch numpy"
 
 
@@ -44,8 +47,11 @@ def simulate(request: SimulateRequest, context: Context) -> SimulateResult:
 
 
 def about(_request: None, context: Context) -> AboutResult:
-    """Tell what this worker runs on."""
+    """Tell what this worker runs on, once it is ready for programs."""
     import torch
+
+    with importing(_WARM):
+        import_module(_WARM)
 
     return AboutResult(
         python=sys.version.split()[0],
