@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from agent_tasks import TASKS, TASKS2
 from fake_model_server import KEY, FakeModelServer, always
 from llm_answers import GOOD, PATH, WRONG_VALUES, fenced
 from processes import PATIENCE, eventually, worked
+from stepagents.cli import synth
 from stepagents.experience.store import Store
 from stepcore.cli import main
 
@@ -175,6 +178,25 @@ def test_two_tasks_of_one_name_would_overwrite_each_other(home: Path, capsys: Ca
     assert main(["synth", str(EASY), str(twin), "--output", "out"]) == 2
     assert "2 of the tasks" in capsys.readouterr().err
     assert not (home / "out").exists()
+
+
+def test_a_program_that_cannot_be_written_is_shown_and_the_next_is_tried(
+    home: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_at_first(path: Path, data: bytes) -> None:
+        if not places:
+            places.append(path)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        path.write_bytes(data)
+
+    places: list[Path] = []
+    monkeypatch.setattr(synth, "write_atomically", full_at_first)
+    assert main(["synth", str(EASY), str(MEAN), "--output", "out", "--workers", "1"]) == 2
+    shown = capsys.readouterr()
+    assert f"{places[0]}: STEP901 no space left on the disk" in shown.err
+    assert shown.out.count("  return ") == 1
+    assert "2 of 2 solved" in shown.out
+    assert len(list((home / "out").iterdir())) == 1
 
 
 def test_an_interruption_keeps_what_was_earned(home: Path, impossible: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 import warm
 from delivered_cycles import outcome
 from job_records import candidates
+from stepagents.cli import synth_function
 from stepagents.cli.synth_function import FunctionOptions, run_functions
 from stepagents.torchfn.transform import Unwritable, transform_blocks
 from stepcore.jobs import JobError, effort
@@ -244,6 +248,28 @@ def test_an_endless_loop_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(JobError, match="still running after 1 s"):
         job(source, "f", owner, call_seconds=1.0)
     assert owner.stages == ["trace"]
+
+
+def test_a_program_that_cannot_be_written_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _data: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    warm.lend(monkeypatch)
+    monkeypatch.setattr(synth_function, "write_atomically", full)
+    source = tmp_path / "own.py"
+    source.write_text("def f(x):  # stepsmith: x[m]\n    return x + x\n", encoding="utf-8")
+    assert run_functions([f"{source}::f"], FunctionOptions(output=tmp_path / "out.py")) == 2
+    shown = capsys.readouterr()
+    assert "out.py: STEP901 no space left on the disk" in shown.err
+    assert "@step.program" in shown.out
+    assert run_functions([f"{source}::f"], FunctionOptions(output=tmp_path / "out.py", as_json=True)) == 2
+    shown = capsys.readouterr()
+    (row,) = json.loads(shown.out)
+    assert "@step.program" in row["program"]
+    assert "no space left" in row["reason"]
+    assert "no space left" in shown.err
 
 
 def test_a_file_of_the_user_is_not_replaced(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from stepagents.sampling import Sampled
 from stepagents.spending import spent_on
 from stepcore.cli.terminal import EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNUSABLE
 from stepcore.reports.text import clean
+from stepcore.system.scarce import reason_of
 from stepcore.text.wording import one_line
 
 NOTHING_TRIED: Final = (
@@ -53,6 +55,11 @@ def row_text(sampled: Sampled, *, with_impl: bool) -> str:
     if sampled.note:
         lines.append(f"  note: {one_line(sampled.note)}")
     return "\n".join(lines)
+
+
+def unwritten(place: Path, error: OSError) -> str:
+    """Say why a program is in no file, so that whoever waited or paid for it looks for it in the output."""
+    return f"{one_line(place)}: STEP901 {reason_of(error)}; its program is shown instead"
 
 
 def exit_code(results: Sequence[Sampled]) -> int:

@@ -21,7 +21,7 @@ from stepagents.cli.answer_files import AnswerFiles
 from stepagents.cli.learning import open_learning
 from stepagents.cli.orders import Wanted, read_orders
 from stepagents.cli.progress import progress_bar
-from stepagents.cli.rows import exit_code, row_json, row_text
+from stepagents.cli.rows import exit_code, row_json, row_text, unwritten
 from stepagents.cli.session import First, ProposerChoice, interruptible, make_folder, open_sampler, show_requests
 from stepagents.llm.options import Guardian
 from stepagents.sampling import Order, Sampled, Sampler
@@ -115,6 +115,7 @@ def synth(
     files = AnswerFiles(answers)
     results: list[Sampled] = []
     timings: dict[str, list[Beside]] = {}
+    lost = False
     with interruptible() as stop:
         for sampled in wanted.unusable:
             results.append(sampled)
@@ -131,14 +132,17 @@ def synth(
                     bar.count(sampled)
                     learning.record(by_path[sampled.path], sampled)
                     timings[sampled.path] = _rank(sampled, by_path[sampled.path].text)
-                    _keep(sampled, output)
+                    is_kept = _keep(sampled, output)
+                    lost |= not is_kept
                     files.end(sampled)
                     if is_text:
-                        _show(sampled, timings[sampled.path], files, with_impl=output is None, explain=explain)
+                        is_shown = output is None or not is_kept
+                        _show(sampled, timings[sampled.path], files, with_impl=is_shown, explain=explain)
                     elif sampled.problem:
                         complain(sampled.problem)
     _finish(wanted, results, timings, files, is_text)
-    raise typer.Exit(EXIT_INTERRUPTED if stop.is_set() else exit_code(results))
+    code = EXIT_UNUSABLE if lost else exit_code(results)
+    raise typer.Exit(EXIT_INTERRUPTED if stop.is_set() else code)
 
 
 @contextmanager
@@ -182,9 +186,17 @@ def _prepare_output(output: Path | None, wanted: Wanted) -> None:
     make_folder(output, "--output")
 
 
-def _keep(sampled: Sampled, output: Path | None) -> None:
-    if sampled.solved and output is not None:
-        write_atomically(answer_path(sampled.path, output), impl_to_yaml(sampled.solutions[0]).encode("utf-8"))
+def _keep(sampled: Sampled, output: Path | None) -> bool:
+    """Write the program of a task where that is wanted; False where it cannot be written, which is told."""
+    if not sampled.solved or output is None:
+        return True
+    place = answer_path(sampled.path, output)
+    try:
+        write_atomically(place, impl_to_yaml(sampled.solutions[0]).encode("utf-8"))
+    except OSError as error:
+        complain(unwritten(place, error))
+        return False
+    return True
 
 
 def _rank(sampled: Sampled, text: str) -> list[Beside]:

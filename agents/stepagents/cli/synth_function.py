@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from stepagents.cli.rows import unwritten
 from stepagents.shapes.workspace import project_of
 from stepagents.spending import spending
 from stepagents.torchfn.target import HEAD, split_argument
@@ -100,7 +101,7 @@ class Answers(Record):
 class FunctionRow:
     """What came of one function: the result of its job, or ``problem`` with its findings.
 
-    ``answers`` are those of a model that was asked for it.
+    ``answers`` are those of a model that was asked for it. A program that cannot be written is shown.
     """
 
     argument: str
@@ -110,6 +111,7 @@ class FunctionRow:
     problem: str = ""
     findings: Sequence[Finding] = ()
     unusable: bool = False
+    unwritten: str = ""  # why its program is in no file
     timings: Sequence[Beside] = ()  # of its programs
 
     @property
@@ -138,7 +140,7 @@ class FunctionRow:
             "solutions": [item.impl for item in self.programs],
             "accepted": len(self.programs),
             "outcomes": {},
-            "reason": self.problem or getattr(found, "reason", ""),
+            "reason": self.problem or self.unwritten or getattr(found, "reason", ""),
             "form": getattr(best, "form", None),
             **{name: getattr(best, name, None) for name in _COSTS},
             "peak_bytes": getattr(found, "peak_bytes", None),
@@ -344,12 +346,18 @@ def _folder(output: Path | None) -> Path | None:
 
 
 def _write(place: Path, row: FunctionRow) -> None:
-    """Write a program, unless that would replace a file that is none of ours."""
-    if place.exists() and not _is_ours(place):
-        row.problem = f"{one_line(place)} exists and was not written by synth; give another --output"
-        row.found, row.unusable = None, True
-    elif row.best is not None:
-        write_atomically(place, (row.best.text or "").encode("utf-8"))
+    """Write a program, unless that would replace a file that is none of ours; one that is not written is shown."""
+    assert row.best is not None
+    try:
+        if place.exists() and not _is_ours(place):
+            row.unwritten = f"{one_line(place)} exists and was not written by synth; give another --output"
+        else:
+            write_atomically(place, (row.best.text or "").encode("utf-8"))
+    except OSError as error:
+        row.unwritten = unwritten(place, error)
+    if row.unwritten:
+        row.unusable = True
+        complain(row.unwritten)
 
 
 def _is_ours(place: Path) -> bool:
@@ -391,7 +399,7 @@ def _show(row: FunctionRow, options: FunctionOptions) -> None:
         print(f"  cycles: {row.timings[0].line}")
         if options.explain:
             _explain(found, row.timings)
-        if options.output is None:
+        if options.output is None or row.unwritten:
             print()
             write_program(best.text or "")
     for note in found.notes:
