@@ -36,6 +36,7 @@ _ENDS: Final = frozenset({"passed", "failed", "error", "cancelled"})
 _BACK: Final = 5.0  # MB that may remain after closing: allocators keep some, which is no leak
 _COLUMNS: Final = ("what", "p50 ms", "p95 ms", "processor ms", "MB")
 _SETTLE: Final = 0.5  # seconds without a message, after which a server counts as idle
+_SESSIONS: Final = 3  # of which each has one first save of a task
 
 
 def run(parts: Sequence[str] = ()) -> list[BenchReport]:
@@ -214,11 +215,15 @@ class _Bench:
     def simulations(self) -> None:
         """A save to the verdict on screen, for each published task, with a worker that has run before."""
         medians: dict[str, float] = {}
-        with self._started(trusted=True) as session:
-            for path in sorted(TASKS.glob("*.step.yaml")):
-                times = self._saves(session, path, 4)
-                medians[path.name] = statistics.median(times[1:])  # the first finds nothing of the task in any cache
-                self.report.figures.setdefault("first save ms", {})[path.name] = times[0] * 1e3
+        first: dict[str, list[float]] = {}  # such a save finds nothing of its task in any cache
+        for number in range(_SESSIONS):
+            with self._started(trusted=True) as session:
+                for path in sorted(TASKS.glob("*.step.yaml")):
+                    times = self._saves(session, path, 1 if number else 4)
+                    first.setdefault(path.name, []).append(times[0])
+                    if not number:
+                        medians[path.name] = statistics.median(times[1:])
+        self.report.figures["first save ms"] = {name: statistics.median(times) * 1e3 for name, times in first.items()}
         worst = max(medians, key=lambda name: medians[name])
         self._row("save to simulation: medians of all published tasks", list(medians.values()))
         self._row(f"save to simulation: the slowest, {worst.partition('.')[0]}", [medians[worst]])
