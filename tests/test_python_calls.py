@@ -11,14 +11,18 @@ import pytest
 from stepcore.check import check_text
 from stepcore.findings.diagnostics import Severity
 from stepcore.fn import allow
+from stepcore.fn.decl import CodeBlock
+from stepcore.fn.prelude import constant_bindings
 from stepcore.fn.python_calls import SIGNATURES, wrong_call
 from stepcore.sim.fnvec.errors import FnRuntimeError
+from stepcore.text.span import Embedded
 from test_function_semantics import interpreted
 from test_module_changes import task
 from test_purity import with_body
 
 RIGHT = [
-    "round(2.675, ndigits=1)", "round(number=2.675)", "round(2.5, None)", "round(25, -1)", "int('17', base=8)",
+    "round(2.675, ndigits=1)", "round(number=2.675)", "round(2.5, None)", "round(25, -1)", "round(5, -1)",
+    "round(7, -2)", "round(-96, -2)", "int('17', base=8)",
     "pow(base=2, exp=3)", "pow(2, exp=3)", "sum([1], start=4)", "max([], default=3)", "max(1, 2, key=abs)",
     "len(str(object=3))", "len(str())", "list(enumerate(iterable=[1], start=2))[0][0]",
     "sorted([1, 2], reverse=True)[0]",
@@ -50,6 +54,16 @@ def test_a_call_that_python_does_not_take_is_refused_before_a_run(call: str) -> 
     if call != "pow(2, 3, 5)":  # which is known to Python, and has another spelling here
         with pytest.raises(TypeError):
             eval(call)
+
+
+@pytest.mark.parametrize("call", ["round(5, -10**9)", "round(number=-7, ndigits=-10**12)", "round(True, -5000)"])
+def test_no_power_of_ten_is_made_to_round_a_number_to_nothing(call: str) -> None:
+    """Python makes `10 ** 10**9` first, for minutes; checking follows a text of tasks, too, in the editor's server."""
+    with pytest.raises(FnRuntimeError) as caught:
+        interpreted(f"c = {call}")
+    assert caught.value.code == "STEP406"
+    assert codes(task(f"c = {call}")) == ([] if "True" in call else ["STEP311"])
+    assert constant_bindings(CodeBlock(Embedded.whole(f"ctx[E] = max(3, {call})"))) == {}
 
 
 def test_a_function_of_the_same_name_is_its_own() -> None:

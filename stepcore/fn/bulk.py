@@ -8,11 +8,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 from functools import reduce
+from math import inf
 from typing import Final
 
 from stepcore.fn.amounts import Amounts, Bits, Items, times
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.prelude import Evaluator, assigned_names
+from stepcore.fn.python_calls import bits_to_round
 from stepcore.fn.source import BodySyntaxError, augmented, binds_inside, statements
 from stepcore.text.wording import counted
 
@@ -146,6 +148,8 @@ class Bulk:
                 held = self._amounts.of(text)
                 characters = held.count if isinstance(held, Items) else 0
                 return _too_many(characters, "this reads an integer from", "characters", MAX_BITS)
+            case ast.Call(func=ast.Name(id="round")):
+                return self._rounded(node)
             case ast.Call(func=ast.Attribute(attr="arange"), args=args):
                 return _too_many(self._amounts.range(args), "this makes a tensor of", "numbers", MAX_NUMBERS)
             case ast.Call(func=ast.Attribute(attr=name)):
@@ -164,6 +168,16 @@ class Bulk:
         if isinstance(found, Bits):
             return _too_many(found.count, "this is a number of at least", "bits", MAX_BITS)
         return "" if found is None else _too_many(found.count, "this makes a sequence of", "items", MAX_ITEMS)
+
+    def _rounded(self, node: ast.Call) -> str:
+        named = {keyword.arg: keyword.value for keyword in node.keywords}
+        given = [*node.args, *(named[each] for each in ("number", "ndigits") if each in named)]
+        if len(given) != 2 or any(isinstance(each, ast.Starred) for each in given):
+            return ""
+        number, digits = map(self._amounts.integer, given)
+        if number is None or digits is None or digits == inf:
+            return ""
+        return _too_many(bits_to_round(0, int(digits)), "this makes a power of ten of at least", "bits", MAX_BITS)
 
     def _called(self, name: str, node: ast.Call) -> str:
         longer = self._amounts.lengthened(node)

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.nodes import parts_of
+from stepcore.fn.python_calls import bits_to_round
 from stepcore.fn.source import BodySyntaxError, augmented, binds_inside, statements
 from stepcore.records import Record
 from stepcore.sizes.dim import DEFAULT_SIZES, is_name, is_size
@@ -70,7 +71,16 @@ _COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {"int": int, "max": max, "min": min, "abs": abs, "round": round}
+
+
+def _round(number: Any, digits: Any = None) -> Any:
+    """Round as Python does what takes no power of ten that is too large."""
+    if bits_to_round(number, digits) > _MAX_EXPONENT:
+        raise ValueError("too many digits")
+    return round(number, digits)
+
+
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {"int": int, "max": max, "min": min, "abs": abs, "round": _round}
 
 
 def constant_bindings(block: CodeBlock | None, known: Mapping[str, int] | None = None) -> dict[str, int]:

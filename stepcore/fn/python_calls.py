@@ -93,6 +93,15 @@ def placed(name: str, args: Sequence[Any], named: dict[str, Any]) -> tuple[Seque
     return [*args, *(named[each] for each in given)], rest
 
 
+def bits_to_round(number: Any, digits: Any) -> int:
+    """Return how many bits the power of ten has at least that Python makes for ``round(number, digits)``.
+
+    It makes ``10 ** -digits`` for a whole number, whatever is left of that: 0 for others, and for digits from 0 on.
+    """
+    is_made = isinstance(number, int) and isinstance(digits, int) and digits < 0
+    return -digits * 3 if is_made else 0
+
+
 def of_a_tensor(name: str) -> str:
     """Return why Python's function ``name`` takes no tensor."""
     return f"{name}() of a tensor is nothing in Python; {NOT_OF_TENSORS[name]}"

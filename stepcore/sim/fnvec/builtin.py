@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import torch
 
 from stepcore.fn import allow
-from stepcore.fn.python_calls import NOT_OF_TENSORS, of_a_tensor, placed, wrong_call
+from stepcore.fn.python_calls import NOT_OF_TENSORS, bits_to_round, of_a_tensor, placed, wrong_call
 from stepcore.sim.fnvec.errors import EvaluationRefused, NoRule
 from stepcore.sim.fnvec.names import Operation
 from stepcore.sim.fnvec.record import has_traced
@@ -142,6 +142,15 @@ def _int(interp: Evaluating, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
     if value.bit_length() > bits:
         raise EvaluationRefused(f"an integer of more than {bits} bits", "STEP406")
     return value
+
+
+def _round(interp: Evaluating, args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+    if has_traced(args):
+        raise NoRule
+    bits = interp.machine.limits.bits
+    if bits_to_round(args[0], args[1] if len(args) > 1 else None) > bits:
+        raise EvaluationRefused(f"round() makes a power of ten of more than {bits} bits", "STEP406")
+    return round(*args)
 
 
 def _math(interp: Evaluating, name: str, args: Sequence[Any]) -> Any:
@@ -273,10 +282,11 @@ _SPECIAL: dict[str, Callable[[Any, Sequence[Any], dict[str, Any]], Any]] = {
     "str": _str,
     "divmod": _divmod,
     "int": _int,
+    "round": _round,
     "sorted": _sorted,
 }
 _PLAIN: dict[str, Callable[..., Any]] = {
-    "all": all, "any": any, "bool": bool, "dict": dict, "float": float, "round": round, "slice": slice,
+    "all": all, "any": any, "bool": bool, "dict": dict, "float": float, "slice": slice,
 }  # fmt: skip
 
 
