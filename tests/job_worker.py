@@ -122,9 +122,9 @@ def fail(message: str, _context: Context) -> None:
     raise JobError("STEP404", message, {"line": 3})
 
 
-def defect(_payload: Any, _context: Context) -> None:
+def defect(message: Any, _context: Context) -> None:
     """Fail as no job should."""
-    raise ZeroDivisionError("a defect")
+    raise ZeroDivisionError(message or "a defect")
 
 
 def no_json(_payload: Any, _context: Context) -> Any:

@@ -34,12 +34,13 @@ from stepagents.optimize.model.asker import ModelAsker
 from stepagents.optimize.model.search import ModelSearch
 from stepagents.optimize.proof import Judges
 from stepagents.optimize.record import SearchRecord
+from stepagents.optimize.run import Watch, optimized
 from stepagents.optimize.search import Search, SearchLimits
 from stepagents.optimize.trials import SpreadTrials
 from stepcore.cli import main
 from stepcore.cli.terminal import awaited, output_is_closed
 from stepcore.jobdata.kinds import untyped
-from stepcore.jobs import Job, JobCancelled, Pool
+from stepcore.jobs import Job, JobCancelled, JobError, Pool
 from stepcore.rewrites import RewriteSubject, subject_of
 from stepcore.settings.limits import InForce
 from stepcore.timing.hardware import PRESETS
@@ -164,6 +165,25 @@ def test_what_is_verified_when_its_time_is_over_has_a_little_more(monkeypatch: p
         "its time was over", ["time"]
     )  # fmt: skip
     assert all(job.cancelled for job in pool.jobs)
+
+
+def test_a_program_that_nothing_can_run_is_not_called_wrong(tmp_path: Path) -> None:
+    class Torchless(Stuck):
+        def submit(self, *arguments: Any, **options: Any) -> Job[Any]:
+            job = super().submit(*arguments, **options)
+            job.finish(error=JobError("STEP410", "simulation needs PyTorch, which this Python does not have"))
+            return job
+
+    subject = example()
+    target = OptimizeTarget(PRESETS["validation"])
+    watch = Watch(lambda _text: None, lambda: False, 60.0)
+    with SearchRecord(tmp_path / "record") as record:
+        found = optimized(subject, target, record, judges(Torchless(), lambda: False), watch)
+    assert found.best is None
+    assert found.problem == (
+        "it could not be verified as it is, so nothing can be compared with it: "
+        "STEP410 simulation needs PyTorch, which this Python does not have"
+    )
 
 
 def test_of_the_time_of_a_search_a_part_is_for_verification() -> None:

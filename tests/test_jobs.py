@@ -282,6 +282,18 @@ def test_user_output_does_not_disturb_the_protocol(pool: Pool, caplog: pytest.Lo
         )
 
 
+def test_what_a_worker_prints_steers_no_terminal_from_the_debug_log(
+    pool: Pool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "stepcore.jobs"):
+        pool.submit(untyped("noise"), "printed\x1b]0;mine\x07\rforged\u202e").result(PATIENCE)
+        eventually(lambda: (pool.submit(untyped("echo"), 0).result(PATIENCE), caplog.text.count("printed") >= 3)[1])
+        failure(pool, "defect", "told\x1b[2J\u2028")
+    printed = [line for line in caplog.text.splitlines() if "printed" in line or "told" in line]
+    assert len(printed) >= 4
+    assert all(line.isprintable() for line in printed)
+
+
 @pytest.mark.parametrize("kind", ["deep", "empty", "odd", "others", "hello"])
 def test_a_worker_that_writes_no_messages_is_not_believed(kind: str) -> None:
     with Pool(COMMAND, size=1) as fresh:

@@ -329,7 +329,8 @@ class _Driver:
             return self._believed(job.value, event["value"])
         error = self._believed(job.failure, event)
         if error.trace:
-            log.debug("job %s failed:\n%s", job.key, error.trace)
+            trace = "\n".join(map(one_line, error.trace.split("\n")))
+            log.debug("job %s failed:\n%s", job.key, trace)
         raise error
 
     def _believed(self, read: Callable[[Any], Any], data: Any) -> Any:

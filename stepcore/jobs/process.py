@@ -211,7 +211,7 @@ class WorkerProcess:
     def log_output(self) -> None:
         """Write what the worker printed to the debug log."""
         while self.output:
-            log.debug("worker %d: %s", self.pid, self.output.popleft())
+            log.debug("worker %d: %s", self.pid, one_line(self.output.popleft()))
 
     def _last_words(self) -> str:
         for thread in self._threads:

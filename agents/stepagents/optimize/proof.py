@@ -34,11 +34,15 @@ _Verification: TypeAlias = Job[tuple[VerdictRow, ...]]
 
 
 class TextVerdict(Record):
-    """Whether a text is right; ``reason`` says why not. ``ended``: nobody knows, because there was an end before."""
+    """Whether a text is right; ``reason`` says why not.
+
+    Nobody knows where there was an end before (``ended``), or where it could not be run (``failed``).
+    """
 
     accepted: bool
     reason: str = ""
     ended: Ended = ""
+    failed: bool = False
 
 
 @dataclass
@@ -136,6 +140,8 @@ class Judges:
         except JobCancelled:
             ended = self._ended or "stopped"
             return TextVerdict(False, _ENDINGS[ended], ended)
+        except JobError as error:
+            return TextVerdict(False, f"{error.code} {error.message}", failed=True)
         finally:
             _end(jobs)
         return TextVerdict(wrong is None, wrong or "")
@@ -188,11 +194,9 @@ def _outcome(job: _Verification, known: frozenset[str], is_over: Callable[[], bo
 
     Raises:
         JobCancelled: it was over first.
+        JobError: there is no verdict.
     """
-    try:
-        rows = [row for row in job.result_unless(is_over) if row.task not in known]
-    except JobError as error:
-        return f"{error.code} {error.message}"
+    rows = [row for row in job.result_unless(is_over) if row.task not in known]
     wrong = next((row for row in rows if not row.accepted), None)
     if wrong is None:
         return None if rows else "there is no program in it"

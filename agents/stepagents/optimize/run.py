@@ -84,7 +84,8 @@ def optimized(
         problem = f"{first.reason} before it was verified as it is{more}"
         return replace(empty, ended=first.ended, interrupted=first.ended == "stopped", problem=problem)
     if not first.accepted:
-        return replace(empty, problem=f"it is not right as it is, so nothing can be compared with it: {first.reason}")
+        why = "could not be verified" if first.failed else "is not right"
+        return replace(empty, problem=f"it {why} as it is, so nothing can be compared with it: {first.reason}")
     clock.keep_for_verification(clock.passed)
     order = _SearchOrder(subject, target, record, judges, watch, clock, record.memory(memory), executor, advice)
     try:
