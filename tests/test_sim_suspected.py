@@ -13,6 +13,7 @@ from job_records import candidates
 from sim_tasks import SCALARS, Bed
 from stepcore.findings.verdict import Verdict
 from stepcore.sim.doubted import doubted_sizes
+from stepcore.sim.far_sizes import far_sizes
 from stepcore.sim.suspected import suspected
 
 X, Y = "input_data['E0']", "input_data['E1']"
@@ -322,6 +323,53 @@ def test_a_size_that_stands_in_a_function_as_a_number_is_told(reference: str, bo
     assert found.untested is not None and note in found.untested.note
 
 
+FAR = [
+    (f"{X}.sum(-1)", "input[0][:1000].sum()", "right at K=9; at K=1001 this program is wrong"),
+    (f"{X}.sum(-1)", "input[0][-100:].sum()", "at K=101 this program is wrong"),
+    (f"{X}.sum(-1)", "input[0].sum() - input[0][700:].sum()", "at K=701 this program is wrong"),
+    (f"{X}[..., :600].sum(-1)", "input[0].sum()", "at K=601 this program is wrong"),
+    (
+        f"{X}.sum(-1)",
+        "input[0].sum() * (1 if len(input[0]) % 7 < 5 else 2)",
+        "right at K=9, M=5 only; at K=6, M=6 this program is wrong",
+    ),
+    (f"{X}.sum(-1)", "input[0].sum() * (1 + (input[0].shape[0] // 100))", "at K=100"),
+    (f"{X}.sum(-1)", "input[0].sum() if input[0].shape[0] < 100 else input[0][0]", "at K=101"),
+    (f"{X}.sum(-1)", "(input[0] if K_value > 3 else input[0] * 2).sum()", "at K=3"),
+    (f"{X}.sum(-1)", "input[0][:min(len(input[0]), 40)].sum()", "at K=41"),
+    (f"({X} * torch.arange(K_value)).sum(-1)", "(input[0] * torch.arange(50)[:len(input[0])]).sum()", "at K=51"),
+]
+
+
+@pytest.mark.parametrize(("reference", "body", "note"), FAR)
+def test_a_number_far_from_a_size_that_cuts_or_decides_is_told(reference: str, body: str, note: str) -> None:
+    found = mapped(reference, body, ROW)
+    assert found.accepted
+    assert found.untested is not None and note in found.untested.note, found.untested
+
+
+@pytest.mark.parametrize(
+    ("reference", "body"),
+    [
+        (f"{X}[..., :1000].sum(-1)", "input[0][:1000].sum()"),
+        (f"{X}[..., :5].sum(-1)", "input[0][:5].sum()"),
+        (f"{X}.sum(-1)", "input[0][::2].sum() + input[0][1::2].sum()"),
+        (f"{X}.sum(-1)", "input[0].sum() if len(input[0]) % 7 < 5 else sum(input[0])"),
+        (f"{X}.amax(-1)", "(input[0] if K_value > 100 else input[0].flip(0)).max()"),
+    ],
+)
+def test_of_what_is_right_at_all_of_them_nothing_is_said(reference: str, body: str) -> None:
+    found = mapped(reference, body, ROW)
+    assert found.accepted and found.untested is None
+
+
+def test_sizes_that_would_make_too_many_numbers_are_not_tried() -> None:
+    assert far_sizes(["return [input[0][:1000]]"], {"K": 5000, "M": 3000}) == []
+    assert far_sizes(["return [input[0][:4000]]"], {"K": 9, "M": 3000}) == [{"K": 9, "M": 4001}]
+    assert far_sizes(["return [input[0][:10000]]", "return [input[0] % 7]"], {"K": 9}) == []
+    assert len(far_sizes([f"return [input[0][:{end}]]" for end in range(20, 90)], {"K": 9, "M": 5})) == 12
+
+
 def test_so_are_numbers_made_of_two_sizes() -> None:
     add = function("[state[0] + input[0]]", "fp32", "fp32", "[0]")
     then = function("[input[0] / 45]", "fp32", "fp32", name="then")
@@ -438,4 +486,4 @@ def test_plain_programs_pay_for_nothing(body: str) -> None:
     assert bed.session.verify(checked).accepted
     assert bed.session._examined is not None
     assert suspected(checked.typed, bed.session.spec, bed.session._examined.coverage.reference) == ()
-    assert doubted_sizes(checked.typed, bed.session.spec, bed.session.bindings) == {}
+    assert doubted_sizes(checked.typed, bed.session.spec, bed.session.bindings) == []

@@ -9,7 +9,7 @@ wrong there is told and does not reject it: its file may be meant for these size
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 from math import isclose, sqrt
@@ -19,6 +19,7 @@ from stepcore.findings.verdict import UntestedCondition
 from stepcore.graph.ir import ProgramSpec
 from stepcore.graph.typed import TypedGraph
 from stepcore.sim.deciding import bodies, references_of
+from stepcore.sim.far_sizes import far_sizes
 from stepcore.sim.written import numbers_in
 from stepcore.types import tensor_shapes
 
@@ -31,23 +32,26 @@ _NEAR: Final = 1e-3  # how exactly a fraction is written
 _PLAIN: Final = frozenset({0.0, 0.5, 1.0, 2.0})
 
 
-def doubted_sizes(graph: TypedGraph, spec: ProgramSpec, bindings: Mapping[str, int]) -> dict[str, int]:
+def doubted_sizes(graph: TypedGraph, spec: ProgramSpec, bindings: Mapping[str, int]) -> list[dict[str, int]]:
     """Return other numbers for the sizes of which ``graph`` may know the number; none for most programs.
 
-    Sizes that the file itself binds stay, and those whose number a reference in Python may read of its module.
+    They are to be tried in their order. Sizes that the file itself binds stay, and those whose number a reference in
+    Python may read of its module.
     """
-    texts = [block.source.text for block in bodies(graph)]
-    numbers: frozenset[float] = frozenset().union(*map(_numbers, texts))
-    halved = frozenset().union(*map(_halved, [*texts, *(block.source.text for block in references_of(spec))]))
-    if not numbers and not halved and all(size >= _LEAST for size in bindings.values()):
+    own = [block.source.text for block in bodies(graph)]
+    others = [block.source.text for block in references_of(spec)]
+    if spec.scope.prelude is not None and "def " in spec.scope.prelude.source.text:  # what they may call
+        others.append(spec.scope.prelude.source.text)
+    sizes = _changeable(spec, bindings)
+    near = _near(own, others, sizes)
+    return [*([near] if near else ()), *far_sizes([*own, *others], sizes)]
+
+
+def _near(own: Sequence[str], others: Sequence[str], sizes: Mapping[str, int]) -> dict[str, int]:
+    numbers: frozenset[float] = frozenset().union(*map(_numbers, own))
+    halved = frozenset().union(*map(_halved, [*own, *others]))
+    if not numbers and not halved and all(size >= _LEAST for size in sizes.values()):
         return {}
-    fixed, prelude = dict(spec.fixed), spec.scope.prelude
-    own = "" if prelude is None or references_of(spec) else prelude.source.text
-    sizes = {
-        name: bindings[name]
-        for name in sorted(_symbols(spec))
-        if name in bindings and name not in fixed and f"{name}_value" not in own
-    }
     doubted = {name for name, size in sizes.items() if size < _LEAST or _is_in(numbers, _made_of(size))}
     for one, other in combinations(sizes, 2) if numbers else ():
         product = sizes[one] * sizes[other]
@@ -60,10 +64,24 @@ def doubted_sizes(graph: TypedGraph, spec: ProgramSpec, bindings: Mapping[str, i
     }
 
 
+def _changeable(spec: ProgramSpec, bindings: Mapping[str, int]) -> dict[str, int]:
+    fixed, prelude = dict(spec.fixed), spec.scope.prelude
+    own = "" if prelude is None or references_of(spec) else prelude.source.text
+    return {
+        name: bindings[name]
+        for name in sorted(_symbols(spec))
+        if name in bindings and name not in fixed and f"{name}_value" not in own
+    }
+
+
 def wrong_at(sizes: Mapping[str, int], others: Mapping[str, int], text: str) -> UntestedCondition:
     """Return the note on a program that is right with ``sizes`` and not with ``others``: ``text`` says how."""
-    first, second = (", ".join(f"{name}={each[name]}" for name in others) for each in (sizes, others))
-    return UntestedCondition(f"right at {first} only; at {second} this program is wrong: {text}")
+    changed = [name for name in others if sizes[name] != others[name]]
+    first, second = (", ".join(f"{name}={each[name]}" for name in changed) for each in (sizes, others))
+    only = (
+        " only" if all(others[name] <= 2 * sizes[name] for name in changed) else ""
+    )  # not where it is right up to far
+    return UntestedCondition(f"right at {first}{only}; at {second} this program is wrong: {text}")
 
 
 @lru_cache(maxsize=1024)

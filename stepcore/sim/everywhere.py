@@ -53,15 +53,16 @@ def _doubted(session: Session, checked: Checked, at: At, make: Make, verdict: Ve
 
     It is no part of what a verdict is worth on other data, which nothing looks at where these are many.
     """
-    sizes = doubted_sizes(checked.typed, session.spec, session.bindings) if session.is_examined else {}
-    there = at(sizes) if sizes else None
-    # what is refused there (a tile that does not divide the size) is no program there, and wrong nowhere
-    reason = None if there is None or _errors(there) else wrong_there(there, make)
-    if reason is None:
-        return verdict
-    known = verdict.untested or Untested()
-    note = wrong_at(session.bindings, sizes, reason[1])
-    return replace(verdict, untested=replace(known, conditions=(*known.conditions, note)))
+    tried = doubted_sizes(checked.typed, session.spec, session.bindings) if session.is_examined else []
+    for sizes in tried:
+        there = at(sizes)
+        # what is refused there (a tile that does not divide the size) is no program there, and wrong nowhere
+        reason = None if there is None or _errors(there) else wrong_there(there, make)
+        if reason is not None:
+            known = verdict.untested or Untested()
+            note = wrong_at(session.bindings, sizes, reason[1])
+            return replace(verdict, untested=replace(known, conditions=(*known.conditions, note)))
+    return verdict
 
 
 def wrong_there(there: Checked, make: Make) -> tuple[str, str] | None:
