@@ -130,3 +130,59 @@ def test_folds_in_int32_beside_a_sum_in_int64_are_told() -> None:
         "E1 = step.Accum(fn=fn_add, b=1).apply(E0)\nE2 = step.Map(fn=fn_mean).apply(E1)\nreturn E2"
     )
     assert "neither min nor max of E0 is stated" in note(found)
+
+
+def half_note(reference: str, body: str) -> str:
+    """Return the note on a program in fp16 that is accepted, without one the empty text."""
+    element = "Buffer(fp16, [K])"
+    own = (
+        f"- name: fn_own\n  func_name: fn_own\n  input_dtype: {element}\n  output_dtype: {element}\n"
+        f"  apply: |\n    return [{in_terms_of('input[0]', body)}]\n"
+    )
+    stream = f"{{name: E0, dtype: '{element}', dims: [M], data_gen: torch.randn}}"
+    text = task_text(in_terms_of(X, reference), own, inputs=(stream,), dims="[M]")
+    text = text.replace("- name: S0\n  dtype: fp32", f"- name: S0\n  dtype: {element}")
+    found = Bed(text).verify("E1 = step.Map(fn=fn_own).apply(E0)\nreturn E1")
+    assert found.accepted, found.detail
+    return "" if found.untested is None else "; ".join(each.note for each in found.untested.conditions)
+
+
+ROUNDED = [
+    ("(x.float() * 3 / 7).half()", "x * 3 / 7"),
+    ("x * 3 / 7", "(x.float() * 3 / 7).half()"),
+    ("x.softmax(-1)", "(x.float().exp() / x.float().exp().sum()).to(torch.float16)"),
+    ("torch.tanh(x * 50)", "torch.tanh(x.float() * 50).half()"),
+]
+
+
+@pytest.mark.parametrize(("reference", "body"), ROUNDED)
+def test_where_numbers_are_rounded_to_fp16_makes_no_program_wrong(reference: str, body: str) -> None:
+    """In a run in fp64 numbers of fp16 are in fp64, too, and casts that a body writes round all the same."""
+    half_note(reference, body)
+
+
+NORM = "(x.float() / x.float().norm(dim=-1, keepdim=True)).half()"
+LEAVING = [
+    (NORM, "x / (x * x).sum(dim=-1, keepdim=True).sqrt()"),
+    ("x * 1", "x + (x * 4096 - x * 4096)"),
+    ("x * 1", "x * 100 / 100"),
+    ("(x.float() * 1000 / 1000).half()", "x * 1000 / 1000"),
+]
+STAYING = [
+    (NORM, NORM),
+    ("x / (x * x).sum(dim=-1, keepdim=True).sqrt()", "x / (x * x).sum(dim=-1, keepdim=True).sqrt()"),
+    ("torch.softmax(x.float(), -1).half()", "torch.softmax(x.float(), -1).half()"),
+    ("x * 2", "x + x"),
+    ("torch.tanh(x)", "torch.tanh(x)"),
+    ("(x.float() ** 2).half()", "x * x"),
+]
+
+
+@pytest.mark.parametrize(("reference", "body"), LEAVING)
+def test_numbers_that_leave_fp16_where_the_reference_is_finite_are_told(reference: str, body: str) -> None:
+    assert "a number leaves fp16, and the reference is finite" in half_note(reference, body)
+
+
+@pytest.mark.parametrize(("reference", "body"), STAYING)
+def test_of_programs_that_are_as_finite_as_their_reference_nothing_is_said(reference: str, body: str) -> None:
+    assert half_note(reference, body) == ""

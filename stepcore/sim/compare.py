@@ -22,6 +22,8 @@ TOLERANCES: Final[dict[torch.dtype, tuple[float, float]]] = {
     torch.bfloat16: (1.6e-2, 1e-5),
 }
 
+_ROUNDED: Final = ({torch.float64, torch.float16}, {torch.float64, torch.bfloat16})
+
 
 def compare(
     results: Sequence[Sequence[Any]], references: Sequence[Sequence[Any]], *, equal_nan: bool = False
@@ -39,7 +41,8 @@ def compare(
         if len(got) != len(wanted):
             text = f"output {output} has {counted(len(got), 'component')}, but {counted(len(wanted), 'reference')}"
             return Comparison(False, math.inf, text)
-        for component, (result, reference) in enumerate(zip(got, wanted, strict=True)):
+        for component, pair in enumerate(zip(got, wanted, strict=True)):
+            result, reference = _as_rounded(*pair)
             compared = _slow if isinstance(result, Tensor) and isinstance(reference, Tensor) else _lists
             error = _quick_error(result, reference) if compared is _slow else None
             if error is None:
@@ -50,6 +53,15 @@ def compare(
     if failed is None:
         return Comparison(True, largest)
     return Comparison(False, largest, failed.detail, failed.mismatch)
+
+
+def _as_rounded(result: Any, reference: Any) -> tuple[Any, Any]:
+    """Return both sides with as few bits as one of them has: in a run in fp64 either may be rounded by a cast."""
+    both = isinstance(result, Tensor) and isinstance(reference, Tensor)
+    if both and result.dtype != reference.dtype and {result.dtype, reference.dtype} in _ROUNDED:
+        kind = reference.dtype if result.dtype == torch.float64 else result.dtype
+        return result.to(kind), reference.to(kind)
+    return result, reference
 
 
 def _quick_error(result: Tensor, reference: Tensor) -> float | None:

@@ -18,7 +18,7 @@ from stepcore.graph.typed import TypedGraph
 from stepcore.sim.draw import is_whole
 from stepcore.sim.written import numbers_in
 from stepcore.text.span import Embedded
-from stepcore.types import components
+from stepcore.types import components, dtype_of
 
 _WORDS: Final = re.compile(
     r"[<>]|==|!=|//|%|\bif\b|where|mask|clamp|clip|elu|shrink|hard|thresh|sign|sgn|abs|floor|ceil|round|trunc|frac|fix|"
@@ -27,6 +27,7 @@ _WORDS: Final = re.compile(
     re.IGNORECASE,
 )
 _WHOLE: Final = re.compile(r"\bu?int\d*\b|\blong\b|\bshort\b|\bchar\b|\bbyte\b|type_as")  # casts of fractions
+_HALF: Final = re.compile(r"\bhalf\b|\bfloat16\b")
 _CALLED: Final = re.compile(r"\bnn\b|\bdef\b|\blambda\b")  # what is global matters where it can be called
 _BETWEEN: Final = re.compile(r"\bf?(?:max|min)(?:imum)?\b")
 _JOINS: Final = re.compile(r"stack|cat\b|concat")
@@ -66,9 +67,22 @@ def may_count(graph: TypedGraph, spec: ProgramSpec) -> bool:
     return any(_casts(block.source.text) for block in (*bodies(graph), *references_of(spec)))
 
 
+def may_overflow(graph: TypedGraph, spec: ProgramSpec) -> bool:
+    """Whether a program may hold numbers in fp16, which end at 65,504: by its types or the texts of functions."""
+    types = [*(stream.type for stream in graph.streams), *(port.type for port in (*spec.inputs, *spec.parameters))]
+    if any(dtype_of(item) == "fp16" for each in types for item in components(each.element)):
+        return True
+    return any(_halves(block.source.text) for block in bodies(graph))
+
+
 def references_of(spec: ProgramSpec) -> list[CodeBlock]:
     """Return the texts of a task's references; none of a program whose reference is a function of Python."""
     return [block for port in spec.outputs or () for block in port.transforms]
+
+
+@lru_cache(maxsize=1024)
+def _halves(text: str) -> bool:
+    return _HALF.search(text) is not None
 
 
 @lru_cache(maxsize=1024)

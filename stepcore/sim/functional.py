@@ -30,7 +30,7 @@ from stepcore.ops.base import RuleError
 from stepcore.records import Record
 from stepcore.sim.compare import compare
 from stepcore.sim.conditions import Noting
-from stepcore.sim.deciding import may_count, may_decide
+from stepcore.sim.deciding import may_count, may_decide, may_overflow
 from stepcore.sim.fnvec import FnRuntimeError
 from stepcore.sim.inspect import nan_origin
 from stepcore.sim.layout import put_together
@@ -87,6 +87,9 @@ class ArrivalMatters(Record):
 
 
 Given: TypeAlias = Callable[[torch.dtype], Mapping[str, Sequence[Tensor]]]
+
+# Whether a program may hold conditions, the data it has to be right on, too, whether it counts, whether it has fp16.
+_Ways: TypeAlias = tuple[bool, tuple[Recipe, ...], bool, bool]
 
 
 class Session:
@@ -339,14 +342,19 @@ class Session:
             decides = may_decide(graph, self.spec.scope.prelude)
             recipes = suspected(graph, self.spec, examined.coverage.reference)
             counts = may_count(graph, self.spec)
-            concerns = bool(recipes) or counts or examined.concerns(decides)
-            ways = (decides, recipes, counts)
+            halves = may_overflow(graph, self.spec)
+            concerns = bool(recipes) or counts or halves or examined.concerns(decides)
+            ways = (decides, recipes, counts, halves)
             said = self._judge_further(graph, examined, open_, ways) if concerns else Said(None, open_)
             computing.said = said
         return said
 
     def _judge_further(
-        self, graph: TypedGraph, examined: Examined, open_: Untested | None, ways: tuple[bool, tuple[Recipe, ...], bool]
+        self,
+        graph: TypedGraph,
+        examined: Examined,
+        open_: Untested | None,
+        ways: tuple[bool, tuple[Recipe, ...], bool, bool],
     ) -> Said:
         def run(world: World) -> Comparison:
             try:
@@ -363,7 +371,8 @@ class Session:
             return noting
 
         runs = Runs(run, note, lambda world: self._results(graph, world))
-        return examined.say(self.world, runs, open_, decides=ways[0], recipes=ways[1], counts=ways[2])
+        decides, recipes, counts, halves = ways
+        return examined.say(self.world, runs, open_, decides=decides, recipes=recipes, counts=counts, halves=halves)
 
     def _mismatch(self, graph: TypedGraph, known: Static, first: Comparison, start: float) -> Verdict:
         """Let fp64 decide: long sums and ties reorder roundings."""

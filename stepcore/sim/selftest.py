@@ -212,8 +212,11 @@ def _strengthened(
     drawn = World(spec, spec.bindings(), seed, program.reference, torch.float32)
     try:
         runs = Runs(run, note, lambda other: _results(program, spec, other))
-        counts = any(not each.is_floating_point() for tensors in drawn.drawn.values() for each in tensors)
-        said = examined.say(drawn, runs, strength.untested, decides=True, recipes=everything(spec), counts=counts)
+        kinds = {each.dtype for tensors in drawn.drawn.values() for each in tensors}
+        counts, halves = any(not kind.is_floating_point for kind in kinds), torch.float16 in kinds
+        said = examined.say(
+            drawn, runs, strength.untested, decides=True, recipes=everything(spec), counts=counts, halves=halves
+        )
     except SimError as error:
         return error.judged(), None, None
     if said.wrong is not None:

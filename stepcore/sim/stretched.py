@@ -39,6 +39,7 @@ Results: TypeAlias = Callable[[World], Columns]
 
 _SMALL: Final = Recipe(6203, 2.0**-20)
 STRETCHES: Final = (Recipe(6211, 8.0, True), Recipe(6217, 1024.0, True), _SMALL)  # powers of two, exact in fp32
+_BEYOND: Final = tuple(Recipe(6263, 2.0**power, True) for power in (12, 9, 6, 3))  # of fp16, the largest first
 _ALIKE: Final = 256  # units of rounding by which a number, and
 _SUMMED: Final = 8  # of the largest one by which any may differ in the precision of the run
 _OF_RANGES: Final = (DataKind.ENDS, DataKind.ALIKE, DataKind.OTHERS)  # as may be drawn: no result may be missing there
@@ -93,6 +94,25 @@ class Stretched:
             if found is not None and not _hangs_on_ties(recipe, noted):
                 return Unlike(recipe, found)
         return None
+
+    def overflow(self, drawn: World, results: Results) -> Recipe | None:
+        """Return the data on which a program leaves fp16 and its reference does not; None where there are none.
+
+        They are the largest numbers at which the reference is finite. Powers of two change no rounding, so what is far
+        off there, and right in fp64, came of a number beyond 65,504.
+        """
+        if runs_within(self.work) <= 2 * len(_BEYOND):
+            return None  # a run takes so much that there is time for little else
+        recipe = next((each for each in _BEYOND if self._data(each, drawn) is not None), None)
+        data, precise = (None if recipe is None else self._data(recipe, base) for base in (drawn, self.world))
+        if data is None or precise is None:
+            return None
+        try:
+            if _are_near(results(data), data.references()):
+                return None
+            return recipe if compare(results(precise), precise.references()).ok else None
+        except SimError:
+            return None  # nobody promised a program that it takes such numbers
 
     def _data(self, recipe: Recipe, base: World) -> World | None:
         """Return the data of ``recipe`` for runs like those on ``base``; None where there are none that count."""
@@ -177,6 +197,19 @@ def _are_alike(outputs: Columns, references: Columns) -> bool:
             apart = (found - other).abs_()
             off = apart > size * (_ALIKE * unit) + size.max() * (_SUMMED * unit)  # False for NaN
             if bool(off.any()) and bool((off & torch.isfinite(apart)).any()):
+                return False
+    return True
+
+
+def _are_near(outputs: Columns, references: Columns) -> bool:
+    """Whether floating-point results are finite where those of the reference are, and not grossly off."""
+    for column, wanted in zip(outputs, references, strict=True):
+        for found, other in zip(map(values_of, column), map(values_of, wanted), strict=True):
+            if found.shape != other.shape or not other.is_floating_point() or not other.numel():
+                continue
+            kept = torch.isfinite(other)
+            one, two = found[kept].double(), other[kept].double()
+            if two.numel() and not bool(((one - two).abs() <= _GARBAGE * two.abs().max()).all()):  # False for NaN
                 return False
     return True
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import torch
 
 from stepcore.findings.errors import SimError
-from stepcore.findings.verdict import Comparison, Untested
+from stepcore.findings.verdict import Comparison, Untested, UntestedCondition
 from stepcore.records import Record
 from stepcore.sim.conditions import Noting
 from stepcore.sim.coverage import Coverage, Note, Run, Wrong
@@ -82,12 +82,14 @@ class Examined:
         decides: bool,
         recipes: Sequence[Recipe],
         counts: bool,
+        halves: bool,
     ) -> Said:
         """Say what the verdict on a program is worth, see :meth:`Coverage.judge`.
 
         ``known`` is what the examination of the task leaves open, ``decides`` whether the program may hold conditions,
         ``recipes`` are the data on which it may differ from the reference without one
-        (:mod:`stepcore.sim.suspected`), and ``counts`` tells whether either computes with whole numbers of data.
+        (:mod:`stepcore.sim.suspected`), ``counts`` tells whether either computes with whole numbers of data, and
+        ``halves`` whether the program may hold numbers in fp16.
 
         Raises:
             SimError: it fails on data on which the reference does not.
@@ -105,6 +107,10 @@ class Examined:
                 return Said(Wrong(not_on(unlike.recipe.text), unlike.found))
         if counts:
             conditions = (*self.whole.notes(drawn, program.results), *conditions)
+        beyond = self.stretched.overflow(drawn, program.results) if halves else None
+        if beyond is not None:
+            note = f"with {beyond.text}, this program is wrong: a number leaves fp16, and the reference is finite"
+            conditions = (*conditions, UntestedCondition(note))
         fixed = self._needed(program.compare)
         return Said(None, Untested(untested.inputs, untested.outputs, fixed, conditions).or_none())
 

@@ -106,6 +106,8 @@ class Body:
         if value.shape != shape:
             raise FnRuntimeError(f"{where} has shape {tuple(value.shape)}; declared is {shape}", span, "STEP306")
         if value.dtype != dtype:
+            if dtype == torch.float64 and value.dtype in (torch.float16, torch.bfloat16):
+                return value.to(dtype)  # a body may round numbers to fewer bits in a run in fp64, too
             raise FnRuntimeError(f"{where} is {value.dtype}; declared is {dtype}", span, "STEP306")
         return value
 

@@ -15,6 +15,7 @@ from stepcore.fn.allow import NAMESPACES, PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.prelude import SymbolRef, assigned_names
 from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.sim.draw import torch_dtype
 from stepcore.sim.fnvec.errors import EvaluationLimits, FnRuntimeError
 from stepcore.sim.fnvec.interp import SYMBOL_MAKER, Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer
@@ -27,11 +28,6 @@ from stepcore.system.unwarned import unwarned
 
 if TYPE_CHECKING:
     from stepcore.sim.conditions import Noting
-
-DTYPES: dict[str, torch.dtype] = {
-    "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32,
-    "int64": torch.int64, "bool": torch.bool,
-}  # fmt: skip
 
 
 class Notes:
@@ -126,8 +122,8 @@ class FnEnv:
         return size if isinstance(size, int) else size.bind(self.bindings)
 
     def torch_dtype(self, name: str) -> torch.dtype:
-        """Return the torch type of an element type (``"fp32"`` follows :attr:`dtype`)."""
-        return self.dtype if name == "fp32" else DTYPES[name]
+        """Return the torch type of an element type: ``"fp32"`` follows :attr:`dtype`, in fp64 all fractions do."""
+        return torch_dtype(name, self.dtype)
 
     def add_tensors(self, tensors: Mapping[str, Any]) -> None:
         """Add entries of ``input_data``: weights, or (for references) inputs. Compiled functions start afresh."""

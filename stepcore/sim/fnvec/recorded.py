@@ -103,7 +103,8 @@ class RecordedBody(Body):
             checked = self._checked(value, index, interpreter)
             constant = checked.reshape((1,) * tracer.batch + tuple(checked.shape)).clone()
             return Reg(tracer.tape.constant(constant), constant)
-        self._checked(value.probe, index, interpreter)
+        if self._checked(value.probe, index, interpreter) is not value.probe:
+            raise NoRule  # it is of another type than declared
         tensor = value.reg.tensor
         position = tuple(size // 2 for size in tensor.shape[: tracer.batch])
         if not _agree(tensor[position], value.probe):
