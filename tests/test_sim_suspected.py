@@ -336,6 +336,10 @@ FAR = [
     (f"{X}.sum(-1)", "input[0].sum() * (1 + (input[0].shape[0] // 100))", "at K=100"),
     (f"{X}.sum(-1)", "input[0].sum() if input[0].shape[0] < 100 else input[0][0]", "at K=101"),
     (f"{X}.sum(-1)", "(input[0] if K_value > 3 else input[0] * 2).sum()", "at K=3"),
+    (f"{X}.sum(-1)", "sum([input[0][i] for i in range(len(input[0])) if i != 77])", "at K=78"),
+    (f"{X}.sum(-1)", "(input[0] if input[0].shape != (40,) else input[0] * 2).sum()", "at K=40"),
+    (f"{X}.sum(-1)", "input[0].sum() * {33: 2}.get(len(input[0]), 1)", "at K=33"),
+    (f"{X}.sum(-1)", "input[0].sum() * [1, 2][input[0].numel() in [20, 55]]", "at K=20"),
     (f"{X}.sum(-1)", "input[0][:min(len(input[0]), 40)].sum()", "at K=41"),
     (f"({X} * torch.arange(K_value)).sum(-1)", "(input[0] * torch.arange(50)[:len(input[0])]).sum()", "at K=51"),
 ]

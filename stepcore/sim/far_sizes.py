@@ -89,7 +89,9 @@ def _met(text: str) -> _Met:
     ends: set[int] = set()
     limits: set[int] = set()
     divisors: set[int] = set()
-    for statement in statements_of(CodeBlock(Embedded.whole(text))):
+    body = statements_of(CodeBlock(Embedded.whole(text)))
+    reads = any(map(_is_size, body))
+    for statement in body:
         for node in ast.walk(statement):
             match node:
                 case ast.Slice(lower=lower, upper=upper):
@@ -98,8 +100,10 @@ def _met(text: str) -> _Met:
                     ends |= _whole(*args)
                 case ast.Call(func=ast.Name(id=name), args=args) if name in _BOUNDING and any(map(_is_size, args)):
                     limits |= _whole(*args)
-                case ast.Compare(left=left, comparators=others) if any(map(_is_size, (left, *others))):
+                case ast.Compare(left=left, comparators=others) if reads:  # a name may stand for a size, or an index
                     limits |= _whole(left, *others)
+                case ast.Dict(keys=keys) if reads:
+                    limits |= _whole(*keys)
                 case ast.BinOp(left=left, op=ast.Mod() | ast.FloorDiv(), right=right) if _is_size(left):
                     divisors |= _whole(right) - {2}  # a parity is tried already
     if not (ends or limits or divisors):
@@ -108,17 +112,19 @@ def _met(text: str) -> _Met:
 
 
 def _whole(*nodes: ast.expr | None) -> set[int]:
-    """Return the whole numbers from 2 on that are written out, without their signs."""
+    """Return the whole numbers from 2 on that are written out, also as items of lists, without their signs."""
     found: set[int] = set()
     for node in nodes:
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            found |= _whole(*node.elts)
         inner = node.operand if isinstance(node, ast.UnaryOp) else node
         if isinstance(inner, ast.Constant) and type(inner.value) is int and 1 < inner.value <= _FARTHEST:
             found.add(inner.value)
     return found
 
 
-def _is_size(node: ast.expr) -> bool:
-    """Whether an expression reads the number of a size."""
+def _is_size(node: ast.AST) -> bool:
+    """Whether an expression or statement reads the number of a size."""
     for part in ast.walk(node):
         match part:
             case ast.Call(func=ast.Name(id=name)) if name in _LENGTHS:
