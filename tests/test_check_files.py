@@ -345,6 +345,7 @@ def test_the_fix_of_a_useless_comment_removes_it_and_the_space_before_it(
 # -- the garbage collector -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("nothing_kept_out")
 def test_objects_that_are_kept_out_are_not_counted_at_each_check(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
 
@@ -365,6 +366,7 @@ def test_objects_that_are_kept_out_are_not_counted_at_each_check(monkeypatch: py
     assert len(counted) == 2
 
 
+@pytest.mark.usefixtures("nothing_kept_out")
 def test_a_check_searches_what_checks_before_it_left(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[None] = []
     monkeypatch.setattr(no_collection, "keeps_out", False)

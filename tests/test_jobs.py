@@ -90,6 +90,7 @@ def test_a_worker_that_starts_ahead_takes_the_first_job_and_what_fails_is_told_t
         assert "cannot start today" in failure(broken, "echo", 1).message
 
 
+@pytest.mark.usefixtures("nothing_kept_out")
 def test_imports_are_searched_for_garbage_before_and_never_again() -> None:
     class Ring:
         def __init__(self) -> None:

@@ -72,6 +72,7 @@ def test_documents_are_as_before_when_they_are_opened_again() -> None:
         assert "Traceback" not in client.stderr()
 
 
+@pytest.mark.usefixtures("nothing_kept_out")
 def test_release_empties_the_caches_of_texts() -> None:
     before = analyze(text(0), "memory.py")
     assert parse_suite.cache_info().currsize > 0
