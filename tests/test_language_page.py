@@ -15,6 +15,7 @@ import torch
 
 import stepcore as step
 from sim_tasks import Bed
+from source_trees import tree_with
 from stepcore.check import check_text
 from stepcore.costs import metrics
 from stepcore.cycles.findings import findings
@@ -243,7 +244,7 @@ def titles_of_hovers() -> set[str]:
     """The sections that hovers of names lead to, those of operators aside."""
     named = set(docs.SECTIONS.values())
     for path in (ROOT / "stepcore" / "ide").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_with(path.read_text(encoding="utf-8"), r"\brule\b")):
             if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "rule":
                 named |= {str(part.value) for part in ast.walk(node.args[1]) if isinstance(part, ast.Constant)}
     return named - {"layout", "layouts"}
