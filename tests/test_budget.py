@@ -5,6 +5,7 @@ Work is counted in steps of the budget or in calls, never in seconds, so that a 
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -21,9 +22,10 @@ from stepcore.findings import budget
 from stepcore.findings.budget import Budget, OutOfBudget
 from stepcore.findings.diagnostics import LISTED, Diagnostic, listed
 from stepcore.findings.near import LONGEST, nearest
-from stepcore.fn import allow
+from stepcore.fn import allow, outside
 from stepcore.fn.check import check_block
 from stepcore.fn.decl import CodeBlock, FnScope
+from stepcore.fn.prelude import assigned_names
 from stepcore.frontend.python import read_module
 from stepcore.ide import features
 from stepcore.ide.analysis import analyze
@@ -313,6 +315,21 @@ def test_names_of_functions_are_not_looked_through_again_and_again(monkeypatch: 
     found = [item for item in check_text(text, "file.py").diagnostics if item.code == "STEP303"]
     assert len(found) == 3000
     assert passed < 70 * budget.LOOKS  # each with each would be 9,000,000, and grow with the square
+
+
+def test_what_a_body_reads_from_outside_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[object] = []
+
+    def counted(body: list[ast.stmt]) -> frozenset[str]:
+        found.append(body)
+        return assigned_names(body)
+
+    monkeypatch.setattr(outside, "assigned_names", counted)
+    body = CodeBlock(Embedded.whole("own = W * input\nreturn own + input_data['V'] + bound\n"), ("input", "bound"))
+    for names in (["W", "V"], ["V"], ["own", "bound", "input", "W"], []):
+        read = [name for name in names if name in ("W", "V")]
+        assert outside.names_read(body, names) == read
+    assert len(found) == 1
 
 
 def test_a_task_holds_no_more_values_than_can_be_read_at_once() -> None:

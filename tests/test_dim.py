@@ -156,6 +156,13 @@ def test_operations_with_integers_on_the_left() -> None:
     assert (9 // N).bind({"N": 4}) == 2
 
 
+def test_nothing_is_added_without_work() -> None:
+    size = M // 2 * N + 1
+    nothing = Dim.of(0)
+    assert size + 0 is size and 0 + size is size and nothing + size is size and sum([size], nothing) is size
+    assert nothing + nothing == 0 and size - size == 0 and size - 0 is size
+
+
 def test_errors() -> None:
     with pytest.raises(DimError, match="divides by zero"):
         M // 0

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+from weakref import WeakKeyDictionary
 
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.prelude import assigned_names
-from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.fn.source import statements_of
+
+# What a body reads from outside, by its first statement: it is asked again and again while programs are compared, and
+# what is known of a body ends with its tree.
+_OUTSIDE: Final[WeakKeyDictionary[ast.stmt, frozenset[str]]] = WeakKeyDictionary()
 
 
-def names_read(body: CodeBlock, names: Iterable[str]) -> list[str]:
+def names_read(body: CodeBlock, names: Collection[str]) -> list[str]:
     """Return those of ``names`` that a body reads from outside, as names or as texts (``input_data['W']``).
 
     A name that the body binds is its own from the beginning (:mod:`stepcore.fn.early`), whatever it is outside.
     """
-    try:
-        parsed = statements(body)
-    except BodySyntaxError:
+    parsed = statements_of(body) if names else ()
+    if not parsed:
         return []
-    found = [node for statement in parsed for node in ast.walk(statement)]
-    named = {node.id for node in found if isinstance(node, ast.Name)}
-    named |= {node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    likely = [name for name in names if name in named]
-    if not likely:
-        return []
-    read = _free(parsed) - {*body.arguments}
-    return [name for name in likely if name in read]
+    read = _OUTSIDE.get(parsed[0])
+    if read is None:
+        read = _OUTSIDE[parsed[0]] = frozenset(_free(parsed))
+    return [name for name in names if name in read and name not in body.arguments]
 
 
 def _free(body: Sequence[ast.stmt]) -> set[str]:

@@ -270,6 +270,8 @@ class Dim:
 
     def __add__(self, other: Dim | int) -> Dim:
         other = other if type(other) is Dim else Dim.of(other)
+        if not self.terms or not other.terms:  # sums begin with nothing
+            return self if self.terms else other
         return _collect((*self.terms, *other.terms), _merge(self._atoms, other._atoms))
 
     __radd__ = __add__
@@ -343,7 +345,7 @@ class Dim:
             quotient = self._atoms.get(monomial[0][0]) if len(monomial) == 1 and monomial[0][1] == 1 else None
             divisor = quotient.divisor.constant if isinstance(quotient, Quotient) else None
             if not isinstance(quotient, Quotient) or divisor is None or divisor < 1:
-                result = result + Dim(((monomial, coefficient),), self._atoms)
+                result = result + _term(monomial, coefficient, self._atoms)
                 continue
             numerator = quotient.numerator if coefficient > 0 else quotient.numerator - (divisor - 1)
             scaled = numerator * Dim((((), _fraction(coefficient) / divisor),), _NO_ATOMS)
