@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from sim_tasks import ROUTED, TASK, Bed
 from stepcore.costs.metrics import Metrics, measure
 from stepcore.dims import K, M, N
-from stepcore.fn.shapes.inference import FnCost
+from stepcore.fn.decl import FnDecl
+from stepcore.fn.shapes.inference import FnCost, fn_cost
 from stepcore.sizes.dim import Dim
 
 MATRIX = """
@@ -62,6 +64,20 @@ def test_operations() -> None:
     assert found.flops.symbolic is not None
     assert found.flops.value == sum(node.flops.value or 0 for node in found.nodes)
     assert found.intensity == pytest.approx((found.flops.value or 0) / 172)
+
+
+def test_a_function_that_many_operators_apply_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def counted(fn: FnDecl, *more: Any) -> FnCost:
+        looked.append(fn.func_name)
+        return fn_cost(fn, *more)
+
+    monkeypatch.setattr("stepcore.costs.metrics.fn_cost", counted)
+    twice = "E1 = E0\nfor _ in range(3):\n  E1 = step.Map(fn=fn_twice).apply(E1)\n"
+    found = metrics(f"{twice}return step.Accum(fn=fn_sum, b=1).apply(E1)")
+    assert [node.flops.value for node in found.nodes] == [70, 70, 70, 35]
+    assert looked == ["fn_twice", "fn_sum"]
 
 
 def test_buffers_and_matrix_products() -> None:

@@ -134,6 +134,7 @@ class _Meter:
         self._moved: list[StreamType] = []  # by loads and stores
         self._tiled: set[str] = set()  # the parameters that these name, and
         self._read: set[str] = set()  # those that functions read
+        self._costs: dict[int, FnCost | None] = {}  # of functions, by their identity: helpers apply one many times
 
     def run(self) -> Metrics:
         graph = self.graph
@@ -186,9 +187,11 @@ class _Meter:
 
     def _cost(self, fn: FnLike) -> FnCost | None:
         """Return the work of one call of a function, None where its shapes are unknown."""
-        assert isinstance(fn, FnDecl), "graphs of files hold declarations"
-        cost = fn_cost(fn, self.spec.scope, self._parameters)
-        return None if cost.flops is None else cost
+        if id(fn) not in self._costs:
+            assert isinstance(fn, FnDecl), "graphs of files hold declarations"
+            cost = fn_cost(fn, self.spec.scope, self._parameters)
+            self._costs[id(fn)] = None if cost.flops is None else cost
+        return self._costs[id(fn)]
 
     def _traffic(self) -> Dim:
         """Bytes of inputs and outputs, of each load and store, and of parameters, once; not of those that are only
