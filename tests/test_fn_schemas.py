@@ -12,7 +12,8 @@ import torch
 
 from job_records import verify
 from scripts.torch_schemas import schemas
-from scripts.torch_schemas.__main__ import SIGNATURES, TABLE
+from scripts.torch_schemas.__main__ import FORWARDS, SIGNATURES, TABLE
+from scripts.torch_schemas.forwards import forwards
 from scripts.torch_schemas.signatures import signatures
 from scripts.torch_schemas.text import derive
 from sim_tasks import Bed
@@ -61,6 +62,7 @@ def test_the_table_is_what_this_torch_gives() -> None:
     if torch.__version__.split("+")[0] == torch_table.VERSION:
         assert derived == TABLE.read_text(encoding="utf-8"), "run python -m scripts.torch_schemas"
         assert signatures() == SIGNATURES.read_text(encoding="utf-8"), "run python -m scripts.torch_schemas"
+        assert forwards() == FORWARDS.read_text(encoding="utf-8"), "run python -m scripts.torch_schemas"
     else:  # another torch has other operators; none that the table admits may write there
         for space, prefix in (("torch", ""), ("torch.linalg", "linalg_"), ("torch.Tensor", "")):
             for name in torch_table.PURE[space].split():

@@ -304,7 +304,7 @@ def test_a_simulation_tells_once_what_is_wrong_and_nothing_where_nothing_is_comp
     assert found is not None and not found.functional.ok
     assert [replace(verdict, seconds=0.0) for verdict in told.verdicts] == [replace(found, seconds=0.0)]
     failing = Told()
-    found = simulated(SAVED.replace("torch.tensor(0.0)", "torch.ones(3) @ torch.ones(4)"), failing)
+    found = simulated(SAVED.replace("torch.tensor(0.0)", "torch.ones(3) @ torch.ones(int(torch.tensor(4)))"), failing)
     assert found is not None and found.functional.code == "STEP408"
     assert failing.verdicts == []
 

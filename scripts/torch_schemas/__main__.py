@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from scripts.torch_schemas.forwards import forwards
 from scripts.torch_schemas.signatures import signatures
 from scripts.torch_schemas.text import derive
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TABLE: Final = ROOT / "stepcore" / "fn" / "torch_table.py"
 SIGNATURES: Final = TABLE.with_name("torch_signatures.py")
+FORWARDS: Final = TABLE.with_name("torch_forwards.py")
 
 
 def main() -> int:
@@ -21,7 +23,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only say whether the tables are up to date")
     wanted = parser.parse_args()
     differs = False
-    for table, made in ((TABLE, derive), (SIGNATURES, signatures)):
+    for table, made in ((TABLE, derive), (SIGNATURES, signatures), (FORWARDS, forwards)):
         text = made()
         if not wanted.check:
             table.write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from scripts.torch_schemas.runs import shares, watched
 from scripts.torch_schemas.schemas import takes_anything
 
 
-def _module_examples() -> dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]]:
+def module_examples() -> dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]]:
     """Return for each module of torch.nn arguments of its constructor and of a call."""
     one: tuple[Any, ...] = (X,)
     pair: tuple[Any, ...] = (X, X * 0.5)
@@ -61,7 +61,7 @@ _ACTIVATIONS: Final = """CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh
 
 def modules() -> Iterator[tuple[str, str]]:
     """Yield the admitted modules and whether their constructors draw."""
-    examples = _module_examples() | dict.fromkeys(_ACTIVATIONS.split(), ((), (X,)))
+    examples = module_examples() | dict.fromkeys(_ACTIVATIONS.split(), ((), (X,)))
     for name, (init, call) in examples.items():
         make = getattr(torch.nn, name, None)
         if make is None or (takes_anything(make) and name not in REVIEWED_MODULES):
@@ -76,7 +76,7 @@ def modules() -> Iterator[tuple[str, str]]:
 
 def viewing_modules(admitted: Iterable[str]) -> Iterator[str]:
     """Yield the modules that may give a view of their argument."""
-    examples = _module_examples() | dict.fromkeys(_ACTIVATIONS.split(), ((), (X,)))
+    examples = module_examples() | dict.fromkeys(_ACTIVATIONS.split(), ((), (X,)))
     inits = {"PixelShuffle": (1,), "PixelUnshuffle": (1,), "ChannelShuffle": (1,), "Flatten": (1,)}
     for name in admitted:
         init, call = examples[name]

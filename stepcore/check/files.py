@@ -369,7 +369,12 @@ def _all_fn_findings(task: TaskFile) -> Iterator[Diagnostic]:
         shared |= prelude_names(block)
         scope = with_aliases(scope, block)
     if are_clean:
-        yield from check_references(blocks, scope)
+        found = check_references(blocks, scope)
+        yield from found
+        if blocks and not found:
+            from stepcore.check.references import reference_shapes  # of tasks alone
+
+            yield from reference_shapes(task, spec, scope)
 
 
 # -- extents -----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
+from operator import attrgetter
 from typing import Literal
 
 from stepcore.findings.budget import OutOfBudget
@@ -60,7 +61,7 @@ def check_fn(decl: FnDecl, scope: FnScope) -> list[Diagnostic]:
             _CACHE.clear()
         # Nothing but messages has the name, so a body without findings has none under any other.
         _CACHE[named if findings else key] = findings
-    return [*found, *_positioned(findings, decl.body)]
+    return [*found, *positioned(findings, decl.body)]
 
 
 def _check_any(decl: FnDecl) -> list[Diagnostic]:
@@ -78,19 +79,38 @@ def _check_any(decl: FnDecl) -> list[Diagnostic]:
 
 # Findings depend on texts and types, not on where they stand in a file, so an edit elsewhere costs nothing here.
 _CACHE: dict[tuple[object, ...], list[BodyFinding]] = {}
+_WHERE = attrgetter("parameters", "tensors", "symbols", "modules", "bare_parameters", "sizes", "weights")
+_OF_BLOCKS: dict[tuple[object, ...], list[list[BodyFinding]]] = {}
 _CACHE_SIZE = 4096
 
 
 def forget() -> None:
     """Drop the findings that are remembered for the case that a function is checked again."""
     _CACHE.clear()
+    _OF_BLOCKS.clear()
+
+
+def remembered_findings(
+    key: tuple[object, ...], find: Callable[[], list[list[BodyFinding]]]
+) -> list[list[BodyFinding]]:
+    """Return what ``find`` gives, found once for each key: findings of several blocks, of each its own."""
+    found = _OF_BLOCKS.get(key)
+    if found is None:
+        found = find()
+        if len(_OF_BLOCKS) >= _CACHE_SIZE:
+            _OF_BLOCKS.clear()
+        _OF_BLOCKS[key] = found
+    return found
 
 
 def _key(decl: FnDecl, scope: FnScope) -> tuple[object, ...]:
-    prelude = "" if scope.prelude is None else scope.prelude.source.text
-    where = (prelude, scope.parameters, scope.tensors, scope.symbols, scope.modules, scope.bare_parameters, scope.sizes)
     body = decl.body
-    return (decl.has_state, decl.input, decl.output, body.source.text, body.arguments, where)
+    return (decl.has_state, decl.input, decl.output, body.source.text, body.arguments, scope_key(scope))
+
+
+def scope_key(scope: FnScope) -> tuple[object, ...]:
+    """Return what findings depend on in a scope, wherever it stands in its file."""
+    return ("" if scope.prelude is None else scope.prelude.source.text, *_WHERE(scope))
 
 
 def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterable[str] = ()) -> list[Diagnostic]:
@@ -114,7 +134,7 @@ def check_block(block: CodeBlock, scope: FnScope, kind: BlockKind, bound: Iterab
     found = _walked(walker, parsed, block, early)
     if kind == "prelude" and not found:
         found = number_faults(parsed, block.source.text, scope)
-    return _positioned(found, block)
+    return positioned(found, block)
 
 
 def _walked(
@@ -153,9 +173,9 @@ def check_references(blocks: Sequence[CodeBlock], scope: FnScope) -> list[Diagno
     except OutOfBudget as error:
         raise error.at(blocks[0].source.outer) from None
     except RecursionError:
-        return [*_positioned(_too_deep(statements(blocks[0])), blocks[0])]
+        return [*positioned(_too_deep(statements(blocks[0])), blocks[0])]
     pairs = zip(blocks, found, strict=True)
-    return [item for block, reads in pairs for item in _positioned(_faults(reads), block)]
+    return [item for block, reads in pairs for item in positioned(_faults(reads), block)]
 
 
 def _too_deep(body: tuple[ast.stmt, ...]) -> list[BodyFinding]:
@@ -189,7 +209,8 @@ def _parsed(block: CodeBlock) -> tuple[ast.stmt, ...] | Diagnostic:
         return Diagnostic("STEP301", block.source.span_to_outer(error.span), error.message)
 
 
-def _positioned(findings: list[BodyFinding], block: CodeBlock) -> list[Diagnostic]:
+def positioned(findings: list[BodyFinding], block: CodeBlock) -> list[Diagnostic]:
+    """Return findings of a block with their places in its file, each place once."""
     result: list[Diagnostic] = []
     seen: set[tuple[str, Span]] = set()
     for finding in findings:
@@ -300,13 +321,13 @@ def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int)
     gap = _missing_return(parsed)
     if gap is not None or not parsed:
         span = node_span(block.source, gap) if gap is not None else decl.span
-        return [*_positioned(findings, block), Diagnostic("STEP309", span, f"the init does not return a list{_END}")]
+        return [*positioned(findings, block), Diagnostic("STEP309", span, f"the init does not return a list{_END}")]
     for node in _own_returns(parsed):
         found = None if node.value is None else _component_count(node.value)
         if found is not None and found != count:
             text = f"the init returns {counted(found, 'component')}; {_wanted(decl.output, count)}"
             findings.append(BodyFinding("STEP309", node, text))
-    return _positioned(findings, block)
+    return positioned(findings, block)
 
 
 def _is_float(dtype: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import field
 
 from stepcore.records import Record
 from stepcore.text.span import Embedded, Span
-from stepcore.types import Element
+from stepcore.types import Element, Shape
 
 
 class CodeBlock(Record):
@@ -60,6 +60,7 @@ class FnScope(Record):
     ``tensors`` further names of ``input_data`` (inputs, in references only). ``symbols`` are sizes: ``M`` and
     ``M_value`` are in scope for each. ``modules`` maps a local name to the dotted module it stands for. ``sizes`` are
     the bindings that a run uses by default: shapes in bodies are compared under them (none: those of task files).
+    ``weights`` are the shapes (outermost size first) and dtypes of ``parameters``, as far as they are known.
     """
 
     prelude: CodeBlock | None = None
@@ -69,3 +70,4 @@ class FnScope(Record):
     modules: tuple[tuple[str, str], ...] = (("torch", "torch"),)
     bare_parameters: bool = False
     sizes: tuple[tuple[str, int], ...] = ()
+    weights: tuple[tuple[str, Shape, str], ...] = field(default=(), compare=False)

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from stepcore.findings import budget
 from stepcore.fn import allow
-from stepcore.fn.decl import FnDecl, FnScope
+from stepcore.fn.decl import FnScope
 from stepcore.fn.prelude import constant_bindings
-from stepcore.fn.python_calls import NOT_OF_TENSORS, of_a_tensor
+from stepcore.fn.shapes.builtins import builtin
 from stepcore.fn.shapes.index import index_shape
-from stepcore.fn.shapes.names import constant_value, member, prelude_values
-from stepcore.fn.shapes.operands import choice, condition, extreme, nothing, operands
+from stepcore.fn.shapes.modules import called, made
+from stepcore.fn.shapes.names import MODULES, constant_value, member, prelude_values
+from stepcore.fn.shapes.operands import choice, condition, nothing, operands
 from stepcore.fn.shapes.operations import Shapes
 from stepcore.fn.shapes.ranks import LINALG, matrices
 from stepcore.fn.shapes.signatures import METHODS, chosen, fitting
@@ -23,19 +24,26 @@ from stepcore.fn.shapes.values import (
     Callee,
     Comparer,
     Components,
+    Helper,
+    Items,
     ListForTensor,
+    Made,
     NotOfTensors,
     Number,
     Pair,
     ShapeList,
     ShapeMismatch,
+    Size,
     Sizes,
+    length_of,
+    row_of,
     shape_text,
 )
 from stepcore.fn.source import dotted
 from stepcore.fn.walk.finding import BodyFinding
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, DimError
 
+_UNKNOWN_WEIGHT: Final = AbstractTensor(None, "fp32", weight=True)
 _MAX_ITEMS: Final = 4096  # of a list whose items are followed
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
@@ -56,32 +64,37 @@ class Expressions:
     """
 
     def __init__(
-        self,
-        decl: FnDecl,
-        scope: FnScope,
-        parameters: Mapping[str, Sizes],
-        shapes: Callable[[Comparer], Shapes] = Shapes,
+        self, scope: FnScope, parameters: Mapping[str, Sizes] | None, shapes: Callable[[Comparer], Shapes] = Shapes
     ) -> None:
-        self.decl = decl
         self.scope = scope
         self.findings: list[BodyFinding] = []
         self.complete = True
+        self.loose: frozenset[str] = frozenset()  # names that ``:=`` binds, somewhere
+        self.certain_only = False  # arms that no size decides, and loops that may not go round, have no findings
         self.in_one_arm = False  # what one arm of a condition binds is followed: further conditions may go with it
         sizes = dict(scope.sizes) or DEFAULT_SIZES
         bindings = {**sizes, **constant_bindings(scope.prelude, sizes)}
         self.compare = Comparer(bindings)
         self.shapes = shapes(self.compare)
         self.modules = dict(scope.modules)
-        self.parameters = parameters
+        self.weights: dict[str, Any] = {
+            name: AbstractTensor(shape, dtype, weight=True) for name, shape, dtype in scope.weights
+        }
+        for name, sizes_ in (parameters or {}).items():
+            self.weights[name] = AbstractTensor(sizes_, "fp32", weight=True)
         names = {f"{name}_value": Dim.symbol(name) for name in (*allow.PREDECLARED_SYMBOLS, *scope.symbols, *bindings)}
         self.names: dict[str, Any] = dict(names)
         self.names |= prelude_values(scope.prelude, self.names, self.modules)
+        for name, value in self.names.items():
+            if isinstance(value, ast.Call):
+                self.names[name] = self.eval(value, self.names)
+        self.findings, self.complete = [], True  # what is wrong there is no affair of this body
         if scope.bare_parameters:
             self.names |= {name: self.parameter(name) for name in scope.parameters}
 
-    def parameter(self, name: str) -> AbstractTensor:
-        """Return a weight of the task."""
-        return AbstractTensor(self.parameters.get(name), "fp32", weight=True)
+    def parameter(self, name: str) -> Any:
+        """Return what ``input_data`` has by a name: a weight of the task."""
+        return self.weights.get(name, _UNKNOWN_WEIGHT)
 
     def eval(self, node: ast.expr, scope: dict[str, Any]) -> Any:
         """Return what is known of an expression; operands that do not fit are reported once."""
@@ -101,7 +114,7 @@ class Expressions:
             case ast.Constant(value=value):
                 return constant_value(value)
             case ast.Name(id=name):
-                return scope.get(name)
+                return None if name in self.loose else scope.get(name)
             case ast.BinOp(left=left, op=op, right=right):
                 return self._operation(op, left, right, scope)
             case ast.UnaryOp(op=op, operand=operand):
@@ -121,14 +134,20 @@ class Expressions:
                 return self._call(node, scope)
             case ast.IfExp() | ast.ListComp() | ast.GeneratorExp() if self.in_one_arm:
                 return None
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                condition(self.compare, self.eval(test, scope))
-                yes, no = self.arms([lambda: self.eval(body, scope), lambda: self.eval(orelse, scope)])
-                return yes if same(yes, no) else choice(yes, no) if self.decided(test, scope) is None else None
+            case ast.IfExp():
+                return self._choice(node, scope)
             case ast.ListComp() | ast.GeneratorExp():
                 return self._comprehension(node, scope)
         self.complete = False
         return None
+
+    def _choice(self, node: ast.IfExp, scope: dict[str, Any]) -> Any:
+        condition(self.compare, self.eval(node.test, scope))
+        decided = self.decided(node.test, scope)
+        if self.certain_only and decided is not None:
+            return self.eval(node.body if decided else node.orelse, scope)
+        yes, no = self.arms([lambda: self.eval(node.body, scope), lambda: self.eval(node.orelse, scope)])
+        return yes if same(yes, no) else choice(yes, no) if decided is None else None
 
     def decided(self, test: ast.expr, scope: dict[str, Any]) -> bool | None:
         """Return what a comparison of sizes gives where these are bound, None for all other conditions."""
@@ -145,11 +164,14 @@ class Expressions:
     def arms(self, runs: Sequence[Callable[[], Any]]) -> list[Any]:
         """Run the arms of a branch and return their results; what they cost counts as :meth:`Shapes.either` says."""
         before, costs, results = self.shapes.flops, [], []
+        found = list(self.findings)
         for run in runs:
             self.shapes.flops = Dim.of(0)
             results.append(run())
             costs.append(self.shapes.flops)
         self.shapes.flops = self.shapes.either(before, costs)
+        if self.certain_only:
+            self.findings[:] = found
         return results
 
     def _operation(self, op: ast.operator, left: ast.expr, right: ast.expr, scope: dict[str, Any]) -> Any:
@@ -205,6 +227,8 @@ class Expressions:
         if isinstance(base, ast.Name) and base.id == "input_data" and isinstance(index, ast.Constant):
             return self.parameter(str(index.value))
         value = self.eval(base, scope)
+        if isinstance(value, Items):
+            return self._item(value, index, scope, is_new=isinstance(base, ast.Call | ast.ListComp))
         if isinstance(value, list | tuple):
             place = self.eval(index, scope)
             number = place.constant if isinstance(place, Dim) else None
@@ -222,6 +246,21 @@ class Expressions:
             return value.values if place == 0 else value.indices if place == 1 else None
         if isinstance(value, AbstractTensor):
             return index_shape(self, value, index, scope)
+        return None
+
+    def _item(self, items: Items, index: ast.expr, scope: dict[str, Any], *, is_new: bool) -> Any:
+        """Return an item of a list of like values; one that has a name may have got others by another of its names."""
+        if isinstance(index, ast.Slice):
+            return Items(items.item, None) if is_new else None
+        place = self.eval(index, scope)
+        number = self.compare.bound(place) if isinstance(place, Dim) else None
+        count = None if items.count is None else self.compare.bound(items.count)
+        if number is None or count is None:
+            return items.item if is_new else None
+        if -count <= number < count:
+            return items.item
+        if is_new:
+            raise ShapeMismatch(f"there is no item {place} in a list of {items.count}")
         return None
 
     def _attribute(self, node: ast.Attribute, scope: dict[str, Any]) -> Any:
@@ -260,16 +299,25 @@ class Expressions:
             return None
         if isinstance(function, str) or (isinstance(function, Callee) and not function.bound):
             nothing(function if isinstance(function, str) else function.name, node)
+        if isinstance(function, Helper) and any(keyword.arg is None for keyword in node.keywords):
+            function = None
         args = [self.eval(argument, scope) for argument in node.args]
         kwargs = {k.arg: self.eval(k.value, scope) for k in node.keywords if k.arg is not None}
+        if isinstance(function, Helper):
+            self.complete = False
+            return self.helped(function, args, kwargs)
+        if isinstance(function, Made):
+            return self._forward(function, called(function, args, kwargs))
         if not isinstance(function, Callee):
-            value = self._builtin(function, args, kwargs) if isinstance(function, str) else None
+            value = builtin(self.shapes, function, args, kwargs) if isinstance(function, str) else None
             self.complete = self.complete and value is not None  # those of which the value is known have a known cost
             return value
         if function.bound:
             args.insert(0, function.receiver)
         if function.space and all(keyword.arg is not None for keyword in node.keywords):
             fitting(function.space, function.name, args, kwargs)
+        if function.space == MODULES:
+            return made(function.name, args, kwargs)
         if function.space == LINALG:
             if all(keyword.arg is not None for keyword in node.keywords):
                 matrices(self.shapes.compare, function.name, args, kwargs)
@@ -279,41 +327,62 @@ class Expressions:
             return self.shapes.apply("where", *chosen(args, kwargs, function.bound))
         return self.shapes.apply(function.name, args, kwargs)
 
+    def _forward(self, module: Made, names: dict[str, Any]) -> Any:
+        """Return what a module of ``torch.nn`` gives.
+
+        Raises:
+            ShapeMismatch: it takes no such tensors.
+        """
+        kept, self.findings = self.findings, []
+        modules, self.modules = self.modules, {"torch": "torch"}
+        try:
+            value, failed = self.eval(module.forward.body, names), self.findings
+        finally:
+            self.findings, self.modules = kept, modules
+        if failed:
+            raise ShapeMismatch(f"in {module.name}: {failed[0].message}")
+        return value
+
     def _callee(self, node: ast.expr, scope: dict[str, Any]) -> Any:
         if isinstance(node, ast.Name) and node.id not in scope and node.id in allow.BUILTINS:
             return node.id
         return self.eval(node, scope)
 
-    def _builtin(self, name: str, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
-        if name in NOT_OF_TENSORS and any(isinstance(value, AbstractTensor) for value in args):
-            raise NotOfTensors(of_a_tensor(name))
-        if name == "len" and args:
-            if isinstance(args[0], list | tuple):
-                return Dim.of(len(args[0]))
-            if isinstance(args[0], AbstractTensor) and args[0].shape == ():
-                raise ShapeMismatch("len() takes a tensor with at least one dimension")
-            return args[0].shape[0] if isinstance(args[0], AbstractTensor) and args[0].shape else None
-        if name in ("max", "min"):
-            return None if kwargs else extreme(args)
-        if name == "abs" and args and isinstance(args[0], AbstractTensor):
-            return self.shapes.pointwise("abs", args)
-        if name == "float":
-            return Number()
-        if name in ("bool", "any", "all"):
-            return Number("bool")
-        if name == "int" and len(args) == 1 and isinstance(args[0], AbstractTensor):
-            return Number("int")
-        return None
-
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: dict[str, Any]) -> Any:
         inner = dict(scope)
+        count: Size = None
+        before = list(self.findings)
         for generator in node.generators:
-            self.eval(generator.iter, inner)
-            for name in ast.walk(generator.target):
-                if isinstance(name, ast.Name):
-                    inner[name.id] = None
+            over = self.eval(generator.iter, inner)
+            if generator is node.generators[0]:
+                before = list(self.findings)  # its first list is made once, whatever follows
+                count = length_of(over)
+            self.bind_each(generator.target, row_of(over), inner)
+            for test in generator.ifs:
+                self.eval(test, inner)
         self.complete = False
-        self.eval(node.elt, inner)
+        item = self.eval(node.elt, inner)
+        is_plain = len(node.generators) == 1 and not node.generators[0].ifs
+        rounds = None if count is None else self.compare.bound(count)
+        if not is_plain or rounds == 0 or (rounds is None and self.certain_only):
+            self.findings[:] = before
+        return Items(item, count) if is_plain else Items(item, None)
+
+    def bind_each(self, target: ast.expr, value: Any, scope: dict[str, Any]) -> None:
+        """Bind what a loop goes over to its names."""
+        if isinstance(target, ast.Name):
+            scope[target.id] = value
+            return
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name):
+                scope[node.id] = None
+        if isinstance(target, ast.Tuple | ast.List) and type(value) is list and len(value) == len(target.elts):
+            for part, item in zip(target.elts, value, strict=True):
+                if isinstance(part, ast.Name):
+                    scope[part.id] = item
+
+    def helped(self, helper: Helper, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Return what a function of ``global`` gives; nothing is known where no statements are followed."""
         return None
 
 

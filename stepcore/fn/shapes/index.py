@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Protocol
 
-from stepcore.fn.shapes.values import AbstractTensor, Comparer, Number, ShapeMismatch, Size, shape_text
+from stepcore.fn.shapes.values import AbstractTensor, Comparer, Number, ShapeMismatch, Size, Sizes, shape_text
 from stepcore.sizes.dim import Dim
 
 
@@ -51,17 +51,25 @@ def index_shape(inference: ScopedInference, value: AbstractTensor, index: ast.ex
             result.append(_sliced(inference, part, size, scope))
             continue
         found = inference.eval(part, scope)
-        if isinstance(found, str) or (isinstance(found, Number) and found.kind == "float"):
-            raise ShapeMismatch("what indexes a tensor is a whole number, a slice, None, ... or a tensor of these")
-        if isinstance(found, Dim):
-            _in_range(inference.compare, found, size, value)
-        elif (
-            isinstance(found, AbstractTensor) and found.dtype == "int64" and found.shape is not None and len(parts) == 1
-        ):
-            result += found.shape
-        else:
+        picked = _picked(inference.compare, found, size, value, is_alone=len(parts) == 1)
+        if picked is None:
             unknown = True
+        else:
+            result += picked
     return AbstractTensor(None if unknown else (*result, *sizes), value.dtype)
+
+
+def _picked(compare: Comparer, found: Any, size: Size, value: AbstractTensor, *, is_alone: bool) -> Sizes | None:
+    """Return the sizes that an index leaves of a dimension, None where that is not known."""
+    if isinstance(found, str) or (isinstance(found, Number) and found.kind == "float"):
+        raise ShapeMismatch("what indexes a tensor is a whole number, a slice, None, ... or a tensor of these")
+    if isinstance(found, Dim):
+        _in_range(compare, found, size, value)
+        return ()
+    if isinstance(found, Number) and found.kind == "int":
+        return ()  # one place, whichever
+    is_list = isinstance(found, AbstractTensor) and found.dtype == "int64" and is_alone
+    return found.shape if is_list else None
 
 
 def _is_constant(node: ast.expr, value: object) -> bool:

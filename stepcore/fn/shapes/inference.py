@@ -7,36 +7,28 @@ The same walk counts floating-point operations and matrix products for the metri
 from __future__ import annotations
 
 import ast
-import contextlib
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
-from stepcore.findings import budget
-from stepcore.fn import allow
-from stepcore.fn.aliases import bound_modules
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.members import no_tensor
-from stepcore.fn.prelude import assigned_names
-from stepcore.fn.shapes.expressions import Expressions, misfit, same
-from stepcore.fn.shapes.operands import condition
 from stepcore.fn.shapes.operations import Shapes
+from stepcore.fn.shapes.statements import AllReturned, Statements, bound_in_expressions
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
     Components,
     Number,
     Pair,
-    ShapeList,
-    ShapeMismatch,
     Sizes,
     shape_text,
 )
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.fn.walk.finding import BodyFinding
-from stepcore.sizes.dim import Dim, DimError
-from stepcore.text.wording import clipped, counted
+from stepcore.sizes.dim import Dim
+from stepcore.text.wording import counted
 from stepcore.types import components, dtype_of, element_shape
 
 _OF_KIND: Final = {
@@ -56,7 +48,7 @@ class FnCost:
 
 def shape_findings(decl: FnDecl, scope: FnScope, parameters: Mapping[str, Sizes] | None = None) -> list[BodyFinding]:
     """Return the operands that do not fit and the returned shapes that differ from the declared ones (STEP306)."""
-    inference = _Inference(decl, scope, parameters or {})
+    inference = _Inference(decl, scope, parameters)
     inference.run_body()
     return inference.findings
 
@@ -71,21 +63,24 @@ def fn_cost(
 
     ``shapes`` counts them: the common one counts 1 for each element of a result, as the metrics do.
     """
-    inference = _Inference(decl, scope, parameters or {}, shapes)
+    inference = _Inference(decl, scope, parameters, shapes)
     inference.run_body()
     known = not inference.findings and inference.complete
     return FnCost(inference.shapes.flops if known else None, tuple(inference.shapes.matmuls))
 
 
-class _Return(Exception):
-    """Every path has returned."""
-
-
-class _Inference(Expressions):
+class _Inference(Statements):
     """Abstract interpretation of one body."""
 
-    _following: list[Sequence[ast.stmt]]  # the statements behind the conditions around, outermost first
-    _untaken: bool  # in an arm that the bound sizes do not take
+    def __init__(
+        self,
+        decl: FnDecl,
+        scope: FnScope,
+        parameters: Mapping[str, Sizes] | None,
+        shapes: Callable[[Comparer], Shapes] = Shapes,
+    ) -> None:
+        super().__init__(scope, parameters, shapes)
+        self.decl = decl
 
     def run_body(self) -> None:
         """Interpret the body; findings are collected."""
@@ -97,207 +92,22 @@ class _Inference(Expressions):
             for name, element in zip(self.decl.body.arguments, elements, strict=False)
         }
         scope = {**self.names, **groups}
-        self._following, self._untaken = [], False
         try:
             body = statements(self.decl.body)
         except BodySyntaxError:
             self.complete = False
             return
+        self.loose = bound_in_expressions(self.decl.body)
         try:
-            self._block(body, scope)
-        except _Return:
+            self.block(body, scope)
+        except AllReturned:
             return
 
-    # Statements -------------------------------------------------------------------------------------------------
-
-    def _block(self, body: Sequence[ast.stmt], scope: dict[str, Any]) -> None:
-        for index, statement in enumerate(body):
-            if isinstance(statement, ast.If):
-                self._asked(statement.test, scope)
-                self._if(statement, scope, body[index + 1 :])
-            else:
-                self._statement(statement, scope)
-
-    def _statement(self, node: ast.stmt, scope: dict[str, Any]) -> None:
-        if named := bound_modules(node, self.modules):
-            self.modules |= named
-            return
-        match node:
-            case ast.Return(value=value):
-                if value is not None:
-                    self._return(value, scope)
-                raise _Return
-            case ast.Assign(targets=targets, value=expression):
-                value = self.eval(expression, scope)
-                for target in targets:
-                    self._bind(target, value, scope, is_new=isinstance(expression, ast.Call | ast.List | ast.Tuple))
-            case ast.AnnAssign(target=target, value=ast.expr() as expression):
-                self._bind(target, self.eval(expression, scope), scope)
-            case ast.AugAssign(target=target, op=op, value=expression):
-                current, value = self.eval(_loaded(target), scope), self.eval(expression, scope)
-                if isinstance(target, ast.Name):
-                    result = self._fitting(node, op, current, value)
-                    scope[target.id] = current if isinstance(current, AbstractTensor) else result
-            case ast.Expr(value=expression):
-                self.eval(expression, scope)
-                for name in _changed(expression):
-                    scope[name] = None
-            case ast.For():
-                self._loop(node, scope)
-            case ast.FunctionDef(name=name):
-                self.complete = False
-                scope[name] = None
-
-    def _fitting(self, node: ast.AugAssign, op: ast.operator, current: Any, value: Any) -> Any:
-        try:
-            result = self.operate(op, current, value)
-            if isinstance(current, AbstractTensor) and isinstance(result, AbstractTensor):
-                self._stays(current.shape, result.shape)
-            return result
-        except ShapeMismatch as mismatch:
-            self.findings.append(misfit(node, mismatch))
-        except DimError:
-            pass  # a division by zero: Python says so when it runs
-        return None
-
-    def _stays(self, before: Sizes | None, after: Sizes | None) -> None:
-        if before is None or after is None:
-            return
-        if len(before) != len(after) or any(map(self.compare.differ, before, after)):
-            text = f"a tensor of {shape_text(before)} stays so, and this makes {shape_text(after)}"
-            raise ShapeMismatch(f"{text}; write x = x + y")
-
-    def _asked(self, test: ast.expr, scope: dict[str, Any]) -> None:
-        try:
-            condition(self.compare, self.eval(test, scope))
-        except ShapeMismatch as mismatch:
-            self.findings.append(misfit(test, mismatch))
-
-    def _if(self, node: ast.If, scope: dict[str, Any], rest: Sequence[ast.stmt]) -> None:
-        if self.in_one_arm:  # which arm goes with that one, nobody knows
-            if leaves(node):
-                raise _Return
-            scope.update(dict.fromkeys(assigned_names([node])))
-            return
-        decided = self.decided(node.test, scope)
-        self._following.append(rest)
-        outcomes = self._branches(node.body, node.orelse, scope, decided)
-        if len(outcomes) > 1 and any(self._differ(outcomes[0].get(name), value) for name, value in outcomes[1].items()):
-            self._look(node.test, outcomes, decided)
-        self._following.pop()
-
-    def _differ(self, left: Any, right: Any) -> bool:
-        """Return whether two arms bind a name to tensors that certainly have different shapes or types."""
-        if not isinstance(left, AbstractTensor) or not isinstance(right, AbstractTensor):
-            return False
-        if left.dtype != right.dtype and None not in (left.dtype, right.dtype):
-            return True
-        if left.shape is None or right.shape is None:
-            return False
-        return len(left.shape) != len(right.shape) or any(map(self.compare.differ, left.shape, right.shape))
-
-    def _look(self, test: ast.expr, outcomes: Sequence[dict[str, Any]], decided: bool | None) -> None:
-        """Go on behind a condition with what each arm binds: together they bind nothing that is known.
-
-        Where the sizes decide the condition only one arm counts. What all costs is counted already.
-        """
-        if self._untaken:
-            return
-        flops, products, complete = self.shapes.flops, list(self.shapes.matmuls), self.complete
-        self.in_one_arm = True
-        for holds, outcome in zip((True, False), outcomes, strict=True):
-            if decided not in (None, holds):
-                continue
-            known = {(finding.code, finding.node) for finding in self.findings}
-            found, self.findings = self.findings, []
-            with contextlib.suppress(_Return):
-                names = dict(outcome)
-                for rest in reversed(self._following):
-                    self._block(rest, names)
-            where = f"\n  where {clipped(ast.unparse(test), 60)} {'holds' if holds else 'does not hold'}"
-            new = (each for each in self.findings if (each.code, each.node) not in known)
-            self.findings = [*found, *(replace(each, message=each.message + where) for each in new)]
-        self.in_one_arm = False
-        self.shapes.flops, self.shapes.matmuls, self.complete = flops, products, complete
-
-    def _branches(
-        self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], scope: dict[str, Any], decided: bool | None
-    ) -> list[dict[str, Any]]:
-        """Follow both arms, and join what they bind; return the names after each that goes on."""
-
-        def arm(branch: Sequence[ast.stmt], holds: bool) -> dict[str, Any] | None:
-            inner = dict(scope)
-            untaken, self._untaken = self._untaken, self._untaken or decided not in (None, holds)
-            budget.spend(len(scope) >> 2)
-            try:
-                self._block(branch, inner)
-            except _Return:
-                return None
-            finally:
-                self._untaken = untaken
-            return inner
-
-        outcomes = [
-            names for names in self.arms([lambda: arm(body, True), lambda: arm(orelse, False)]) if names is not None
-        ]
-        if not outcomes:
-            raise _Return
-        for name in {name for outcome in outcomes for name in outcome}:
-            values = [outcome.get(name) for outcome in outcomes]
-            scope[name] = values[0] if all(same(values[0], v) for v in values[1:]) else None
-        return outcomes
-
-    def _loop(self, node: ast.For, scope: dict[str, Any]) -> None:
-        self.eval(node.iter, scope)
-        if self.in_one_arm and leaves(node):
-            raise _Return
-        self.complete = False
-        following, self._following = self._following, []
-        for name in (*assigned_names([node]), *_changed(node)):
-            scope[name] = None  # may change from one round to the next
-        with contextlib.suppress(_Return):
-            self._block(node.body, dict(scope))
-        self._following = following
-        for name in assigned_names([node]):
-            scope[name] = None
-
-    def _bind(self, target: ast.expr, value: Any, scope: dict[str, Any], *, is_new: bool = False) -> None:
-        match target:
-            case ast.Name(id=name):
-                scope[name] = value
-            case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                items = [value.values, value.indices] if isinstance(value, Pair) else value
-                if isinstance(value, AbstractTensor) and value.shape:
-                    items = [AbstractTensor(value.shape[1:], value.dtype)] * len(parts)
-                known = isinstance(items, list | tuple) and len(items) == len(parts)
-                starred = any(isinstance(part, ast.Starred) for part in parts)
-                if not starred:
-                    self._unpacked(target, value, len(parts), is_new=is_new)
-                for index, part in enumerate(parts):
-                    inner = part.value if isinstance(part, ast.Starred) else part
-                    self._bind(inner, items[index] if known and not starred else None, scope)
-            case ast.Subscript(value=base):
-                self.eval(target, scope)
-                if isinstance(base, ast.Name) and isinstance(scope.get(base.id), list):
-                    scope[base.id] = None
-
-    def _unpacked(self, node: ast.expr, value: Any, count: int, *, is_new: bool) -> None:
-        """Report a shape, tensor or new list that has certainly more or fewer items than names: one that has a name, or
-        stands in another, may have grown by another of its names.
-        """
-        found = None
-        if isinstance(value, ShapeList) or (is_new and type(value) is list):
-            found = Dim.of(len(value))
-        elif isinstance(value, AbstractTensor) and value.shape:
-            found = value.shape[0]
-        if found is not None and self.compare.differ(found, Dim.of(count)):
-            text = f"there are {found} items for {counted(count, 'name')}"
-            self.findings.append(BodyFinding("STEP306", node, text))
-
-    def _return(self, node: ast.expr, scope: dict[str, Any]) -> None:
+    def returned(self, node: ast.expr, scope: dict[str, Any]) -> None:
+        """Look at the components of a result."""
         if isinstance(node, ast.IfExp) and not self.in_one_arm:
             self.eval(node.test, scope)
-            self.arms([lambda: self._return(node.body, scope), lambda: self._return(node.orelse, scope)])
+            self.arms([lambda: self.returned(node.body, scope), lambda: self.returned(node.orelse, scope)])
             return
         before = len(self.findings)
         value = self.eval(node, scope)
@@ -375,23 +185,6 @@ class _Inference(Expressions):
             self.findings.append(BodyFinding("STEP306", node, text))
 
 
-def _changed(node: ast.AST) -> Iterator[str]:
-    """Yield the names of lists that a node lengthens, shortens or writes into."""
-    for inner in ast.walk(node):
-        match inner:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if (
-                method in allow.CONTAINER_CHANGES
-            ):
-                yield name
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
-                yield name
-
-
-def leaves(node: ast.stmt) -> bool:
-    """Return whether a statement may leave the body or a loop around it."""
-    return any(isinstance(inner, ast.Return | ast.Break | ast.Continue) for inner in ast.walk(node))
-
-
 def _arms(node: ast.expr) -> Iterator[ast.expr]:
     if isinstance(node, ast.IfExp):
         yield from (*_arms(node.body), *_arms(node.orelse))
@@ -415,9 +208,3 @@ class _OfComponent(ast.NodeTransformer):
         if node.id not in self.arguments:
             return node
         return ast.Subscript(node, ast.Constant(self.index), ast.Load())
-
-
-def _loaded(target: ast.expr) -> ast.expr:
-    if isinstance(target, ast.Name):
-        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
-    return target

@@ -11,20 +11,18 @@ from stepcore.fn import allow
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.shapes.rules import CASTS
-from stepcore.fn.shapes.values import Callee, Number
+from stepcore.fn.shapes.values import Callee, Helper, Number
 from stepcore.fn.source import BodySyntaxError, dotted, statements
 from stepcore.sizes.dim import Dim
 
-_POINTWISE_MODULES: Final = {
-    "GELU": "gelu", "ReLU": "relu", "SiLU": "silu", "Sigmoid": "sigmoid", "Tanh": "tanh", "ELU": "elu", "CELU": "celu",
-    "LeakyReLU": "leaky_relu", "Softplus": "softplus", "Mish": "mish", "Hardtanh": "hardtanh", "ReLU6": "relu6",
-    "Softmax": "softmax", "LogSoftmax": "log_softmax", "Identity": "positive", "LayerNorm": "layer_norm",
-    "RMSNorm": "rms_norm", "SELU": "selu", "Hardswish": "hardswish", "Hardsigmoid": "hardsigmoid",
-}  # fmt: skip
+MODULES: Final = "torch.nn"
 
 
 def prelude_values(prelude: CodeBlock | None, names: Mapping[str, Any], modules: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is known of the names that a ``global`` block binds; None hides an outer meaning."""
+    """Return what is known of the names that a ``global`` block binds; None hides an outer meaning.
+
+    What makes a module of ``torch.nn`` is left as it is written.
+    """
     if prelude is None:
         return {}
     try:
@@ -35,6 +33,7 @@ def prelude_values(prelude: CodeBlock | None, names: Mapping[str, Any], modules:
     stored = Counter(
         node.id for node in ast.walk(ast.Module(list(body), [])) if isinstance(node, ast.Name) and _is_store(node)
     )
+    defined = Counter(node.name for node in body if isinstance(node, ast.FunctionDef))
     sizes = {*_bound_sizes(body)}
     for statement in body:
         match statement:
@@ -42,6 +41,10 @@ def prelude_values(prelude: CodeBlock | None, names: Mapping[str, Any], modules:
                 # A name bound twice may hold either value; a size is better known by its symbol than by its number.
                 is_number = name.endswith("_value") and name.removesuffix("_value") in sizes
                 values[name] = names.get(name) if is_number else _bound(value, modules)
+                if isinstance(value, ast.Lambda):
+                    values[name] = Helper(value, name)
+            case ast.FunctionDef(name=name, decorator_list=[]) if not stored[name] and defined[name] == 1:
+                values[name] = Helper(statement, name)
     return {name: value for name, value in values.items() if name not in modules}
 
 
@@ -66,9 +69,8 @@ def _bound(value: ast.expr, modules: Mapping[str, str]) -> Any:
             return member(modules[path[0]], path[1:]) if path is not None and path[0] in modules else None
         case ast.Call(func=ast.Attribute() as function):
             path = dotted(function)
-            if path is not None and modules.get(path[0]) == "torch" and path[1:-1] == ("nn",):
-                operation = _POINTWISE_MODULES.get(path[-1])
-                return None if operation is None else Callee(operation)
+            callee = member(modules[path[0]], path[1:]) if path is not None and path[0] in modules else None
+            return value if isinstance(callee, Callee) and callee.space == MODULES else None
     return None
 
 
@@ -94,4 +96,4 @@ def member(module: str, path: tuple[str, ...]) -> Any:
         return CASTS[name]
     if len(path) == 1 and name in allow.TORCH_CONSTANTS:
         return Number()
-    return None if path[0] in ("special", "fft") else Callee(name, space=".".join((module, *path[:-1])))
+    return Callee(name, space=".".join((module, *path[:-1])))

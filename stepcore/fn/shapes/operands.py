@@ -166,16 +166,6 @@ def choice(yes: Any, no: Any) -> Any:
     return None
 
 
-def extreme(args: Sequence[Any]) -> Any:
-    """Return what Python's ``max`` or ``min`` gives of values, of which it takes one as it is."""
-    values = args[0] if len(args) == 1 else args
-    if not isinstance(values, list | tuple):
-        return None
-    has_tensor = any(isinstance(value, AbstractTensor) for value in values)
-    is_mixed = has_tensor and any(isinstance(value, Number | Dim) for value in values)
-    return Number("any") if is_mixed else None
-
-
 def nothing(name: str, node: ast.Call) -> None:
     """Look at a call of what works on the items of a list, as it is written: lists that are bound may grow.
 

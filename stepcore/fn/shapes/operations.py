@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from stepcore.fn import allow
+from stepcore.fn.shapes.joins import JOINS
 from stepcore.fn.shapes.operands import FLOATS, along, einsum, named, pointwise
 from stepcore.fn.shapes.parts import fits
 from stepcore.fn.shapes.ranks import ranks
@@ -30,7 +31,7 @@ from stepcore.fn.shapes.windows import WINDOWS
 from stepcore.sizes.dim import Dim, DimError
 
 Kwargs = dict[str, Any]
-_RULES: Final = {**RULES, **WINDOWS}
+_RULES: Final = {**RULES, **WINDOWS, **JOINS}
 _COMPARISONS: Final = allow.names(
     """eq ne lt le gt ge greater greater_equal less less_equal not_equal isnan isinf isfinite logical_and logical_or
     logical_not logical_xor isclose signbit"""
@@ -46,7 +47,7 @@ _ACTIVATIONS: Final = allow.names(
 )
 _WRITES: Final = allow.names("copy_ fill_ fill_diagonal_ zero_")  # elements that were computed before, or nowhere
 _POINTWISE: Final = allow.POINTWISE | _ACTIVATIONS | {"masked_fill", "where"}
-_LISTS: Final = allow.names("stack cat concat concatenate")
+_LISTS: Final = allow.names("stack cat concat concatenate hstack vstack")
 TENSORS_ALONE: Final = (
     _POINTWISE | _REDUCTIONS | _SAME_SHAPE | {"max", "min"} | (_RULES.keys() - _LISTS)
 )  # which take no list of tensors anywhere
@@ -103,7 +104,7 @@ class Shapes:
         if name in _POINTWISE:
             return self.pointwise(name, [*args, *kwargs.values()])
         if name in _REDUCTIONS or name in ("max", "min"):
-            return self._reduce(name, args, kwargs)
+            return self.reduce(name, args, kwargs)
         if name in _SAME_SHAPE:
             return self._same(name, args)
         rule = _RULES.get(name)
@@ -133,7 +134,8 @@ class Shapes:
         self.count(numel(value.shape))
         return AbstractTensor(value.shape, "int64" if name == "argsort" else value.dtype)
 
-    def _reduce(self, name: str, args: Sequence[Any], kwargs: Kwargs) -> Any:
+    def reduce(self, name: str, args: Sequence[Any], kwargs: Kwargs) -> Any:
+        """Return what a reduction gives along the dimensions that it is told, or over all."""
         value = args[0]
         if not isinstance(value, AbstractTensor):
             self.count(None)

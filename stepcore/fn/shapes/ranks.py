@@ -34,6 +34,7 @@ _ORDERS: Final = ("fro", "nuc")
 _DIM_SECOND: Final = {"diff": (2, "dim"), "take_along_dim": (2, "dim"), "rot90": (2, "dims")}
 _PRODUCTS: Final = {"addmm": (2, 2), "addmv": (2, 1), "addbmm": (3, 3), "baddbmm": (3, 3), "addr": (1, 1)}
 _BY_INDEX: Final = {"gather": (2, "index"), "index_select": (2, "index"), "take_along_dim": (1, "indices")}
+_PAIRS: Final = allow.names("mse_loss l1_loss smooth_l1_loss huber_loss cosine_similarity pairwise_distance")
 _MODES: Final = ("constant", "reflect", "replicate", "circular")
 
 
@@ -164,7 +165,7 @@ def _distances(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], 
         raise ShapeMismatch(f"points of {shape_text(shape)} and {shape_text(other)} have different lengths")
 
 
-def _padded(_compare: Comparer, _name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
+def _padded(compare: Comparer, _name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
     pad, mode = _told(args, kwargs, 1, "pad"), _told(args, kwargs, 2, "mode")
     if isinstance(mode, str) and mode not in _MODES:
         raise ShapeMismatch(f"the mode of pad is one of {', '.join(map(repr, _MODES))}, and not {mode!r}")
@@ -172,8 +173,24 @@ def _padded(_compare: Comparer, _name: str, shape: Sizes, args: Sequence[Any], k
         return
     if len(pad) % 2:
         raise ShapeMismatch(f"pad takes two numbers for each dimension, and {len(pad)} are given")
-    if len(pad) > 2 * len(shape):
-        raise ShapeMismatch(f"pad goes over {len(pad) // 2} dimensions, and this is a tensor of {shape_text(shape)}")
+    over = len(pad) // 2
+    if over > len(shape):
+        raise ShapeMismatch(f"pad goes over {over} dimensions, and this is a tensor of {shape_text(shape)}")
+    is_constant = mode is None or mode == "constant"
+    if isinstance(mode, str) and not is_constant and len(shape) not in (over + 1, over + 2):
+        wanted = f"a tensor with {over + 1} or {over + 2}"
+        text = f"pad with mode {mode!r} over {counted(over, 'dimension')} takes {wanted}"
+        raise ShapeMismatch(f"{text}, and this is {shape_text(shape)}")
+    for place in range(over):
+        size = shape[-1 - place]
+        length = None if size is None else compare.bound(size)
+        sides = [compare.bound(each) if isinstance(each, Dim) else None for each in pad[2 * place : 2 * place + 2]]
+        known = [side for side in sides if side is not None]
+        if length is None or len(known) != 2:
+            continue
+        most = {"reflect": length - 1, "circular": length}.get(mode) if isinstance(mode, str) else None
+        if length + sum(known) < 0 or (most is not None and max(known) > most):
+            raise ShapeMismatch(f"pad by {known[0]} and {known[1]} does not fit a dimension of {size}")
 
 
 def _halved(compare: Comparer, _name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
@@ -184,9 +201,75 @@ def _halved(compare: Comparer, _name: str, shape: Sizes, args: Sequence[Any], kw
         raise ShapeMismatch(f"glu halves a dimension, and {size} is odd")
 
 
+def _grouped(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
+    groups = _told(args, kwargs, 1, "num_groups")
+    if len(shape) < 2:
+        raise ShapeMismatch(f"{name} takes rows of channels, and this is a tensor of {shape_text(shape)}")
+    size = shape[1]
+    bound = None if size is None else compare.bound(size)
+    number = compare.bound(groups) if isinstance(groups, Dim) else None
+    if bound is not None and number and bound % number:
+        raise ShapeMismatch(f"{size} channels cannot be put into {groups} groups")
+
+
+def _resized(_compare: Comparer, name: str, shape: Sizes, _args: Sequence[Any], _kwargs: Kwargs) -> None:
+    if not 3 <= len(shape) <= 5:
+        text = f"{name} takes a tensor of 3 to 5 dimensions, channels first, and this is {shape_text(shape)}"
+        raise ShapeMismatch(text)
+
+
+def _shuffled(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
+    is_up = name == "pixel_shuffle"
+    factor = integer(_told(args, kwargs, 1, "upscale_factor" if is_up else "downscale_factor"))
+    if len(shape) < 3:
+        raise ShapeMismatch(f"{name} takes planes of channels, and this is a tensor of {shape_text(shape)}")
+    for size in shape[-3:-2] if is_up else shape[-2:]:
+        bound = None if size is None else compare.bound(size)
+        if bound is not None and factor and bound % (factor * factor if is_up else factor):
+            raise ShapeMismatch(f"{name} by {factor} does not divide {size}")
+
+
+def _rolled(_compare: Comparer, name: str, _sizes: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
+    shifts, dims = _told(args, kwargs, 1, "shifts"), _told(args, kwargs, 2, "dims")
+    counts = [len(each) if isinstance(each, list | tuple) else 1 for each in (shifts, dims)]
+    if isinstance(shifts, list | tuple | Dim) and isinstance(dims, list | tuple | Dim) and counts[0] != counts[1]:
+        raise ShapeMismatch(f"{name} takes a dimension for each shift")
+
+
+def _diagonal(_compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
+    given = [_told(args, kwargs, place, f"dim{place - 1}") for place in (2, 3)]
+    dims = [usual if each is None else integer(each) for each, usual in zip(given, (0, 1), strict=True)]
+    known = [place_of(dim, len(shape)) for dim in dims if dim is not None]
+    if len(known) == 2 and known[0] == known[1]:
+        raise ShapeMismatch(f"{name} goes along two dimensions, and these are one")
+
+
+def _attended(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
+    key, value = _told(args, kwargs, 1, "key"), _told(args, kwargs, 2, "value")
+    keys, values = (each.shape if isinstance(each, AbstractTensor) else None for each in (key, value))
+    if keys and shape and compare.differ(shape[-1], keys[-1]):
+        raise ShapeMismatch(f"{name}: queries of {shape_text(shape)} meet keys of {shape_text(keys)}")
+    if keys and values and len(keys) > 1 and len(values) > 1 and compare.differ(keys[-2], values[-2]):
+        raise ShapeMismatch(f"{name}: there are {keys[-2]} keys and {values[-2]} values")
+
+
+def _looked_up(_compare: Comparer, name: str, _sizes: Sizes, args: Sequence[Any], _kwargs: Kwargs) -> None:
+    if isinstance(args[0], AbstractTensor) and args[0].dtype in FLOATS:
+        raise ShapeMismatch(f"{name} takes whole numbers first, and this is {args[0].dtype}; write .long()")
+
+
+def _compared(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
+    other = _told(args, kwargs, 1, "x2" if name in ("cosine_similarity", "pairwise_distance") else "target")
+    if isinstance(other, AbstractTensor):
+        compare.broadcast([shape, other.shape], f" in {name}")
+
+
 _Look: TypeAlias = Callable[[Comparer, str, Sizes, Sequence[Any], Kwargs], None]
 _LOOKS: Final[Mapping[str, _Look]] = {
     **dict.fromkeys(_DIM_SECOND, _dim), **dict.fromkeys(("gather", "index_select"), _index),
     **dict.fromkeys(_PRODUCTS, _product), **dict.fromkeys(("movedim", "moveaxis"), _moved),
     "unflatten": _unflattened, "repeat": _repeated, "cdist": _distances, "pad": _padded, "glu": _halved,
+    "group_norm": _grouped, "interpolate": _resized, "roll": _rolled, "diagonal": _diagonal,
+    "scaled_dot_product_attention": _attended, **dict.fromkeys(("embedding", "bincount"), _looked_up),
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), _shuffled), **dict.fromkeys(_PAIRS, _compared),
 }  # fmt: skip

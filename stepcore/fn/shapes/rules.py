@@ -11,6 +11,7 @@ from stepcore.fn.shapes.parts import argument, chunks, divides, split, unbind
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
+    Items,
     Number,
     Pair,
     ShapeList,
@@ -39,6 +40,9 @@ class Inferring(Protocol):
 
     def count(self, operations: Size) -> None:
         """Add operations to the total; None makes the total unknown."""
+
+    def reduce(self, name: str, args: Sequence[Any], kwargs: Kwargs) -> Any:
+        """Return what a reduction gives along the dimensions that it is told, or over all."""
 
     def matmul(self, a: Any, b: Any) -> AbstractTensor | None:
         """Return the result of ``a @ b``."""
@@ -204,6 +208,8 @@ def _repeat(_s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
 
 def _stack(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     tensors, dim = args[0], integer(argument(args, kwargs, 1, "dim", Dim.of(0)))
+    if isinstance(tensors, Items) and dim is not None and isinstance(tensors.item, AbstractTensor):
+        return _of_like(tensors.item, tensors.count, dim, is_new=True)
     if not isinstance(tensors, list | tuple) or dim is None or not all(isinstance(t, AbstractTensor) for t in tensors):
         return AbstractTensor(None)
     shape = tensors[0].shape
@@ -216,8 +222,25 @@ def _stack(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor((*shape[:place], Dim.of(len(tensors)), *shape[place:]), _common_dtype(tensors))
 
 
+def _of_like(item: AbstractTensor, count: Size, dim: int, *, is_new: bool) -> AbstractTensor:
+    """Return what like tensors are together, along a dimension that is new or one of theirs."""
+    if item.shape is None:
+        return AbstractTensor(None, item.dtype)
+    if is_new:
+        place = place_of(dim, len(item.shape) + 1)
+        return AbstractTensor((*item.shape[:place], count, *item.shape[place:]), item.dtype)
+    if not item.shape:
+        raise ShapeMismatch("cat needs tensors with at least one dimension; stack takes numbers")
+    place = place_of(dim, len(item.shape))
+    size = item.shape[place]
+    total = None if size is None or count is None else size * count
+    return AbstractTensor((*item.shape[:place], total, *item.shape[place + 1 :]), item.dtype)
+
+
 def _cat(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     tensors, dim = args[0], integer(argument(args, kwargs, 1, "dim", Dim.of(0)))
+    if isinstance(tensors, Items) and dim is not None and isinstance(tensors.item, AbstractTensor):
+        return _of_like(tensors.item, tensors.count, dim, is_new=False)
     if not isinstance(tensors, list | tuple) or dim is None or not all(isinstance(t, AbstractTensor) for t in tensors):
         return AbstractTensor(None)
     if not tensors or any(t.shape is None or any(size == 0 for size in t.shape) for t in tensors):
@@ -286,8 +309,10 @@ def _dot(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     return s.matmul(args[0], args[1])
 
 
-def _linear(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
-    weight = args[1]
+def _linear(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
+    weight, bias = argument(args, kwargs, 1, "weight"), argument(args, kwargs, 2, "bias")
+    if isinstance(bias, AbstractTensor) and weight.shape is not None and len(weight.shape) == 2 and bias.shape:
+        s.compare.broadcast([(weight.shape[0],), bias.shape[-1:]], " in linear")
     if weight.shape is not None and len(weight.shape) == 1:
         return s.matmul(args[0], weight)
     if weight.shape is None or len(weight.shape) != 2:
@@ -367,7 +392,7 @@ RULES: Final[dict[str, Rule]] = {
     "mv": lambda s, a, _k: s.matmul(a[0], a[1]), "bmm": lambda s, a, _k: s.matmul(a[0], a[1]),
     "cummax": _sort, "cummin": _sort, "numel": lambda _s, a, _k: numel(a[0].shape),
     "dim": lambda _s, a, _k: Dim.of(len(a[0].shape)), "item": _item,
-    "kthvalue": _pair, "mode": _pair, "aminmax": _pair, "var_mean": _pair, "std_mean": _pair, "median": _median,
+    "kthvalue": _pair, "mode": _pair, "aminmax": _pair, "median": _median,
     "nanmedian": _median,
 }  # fmt: skip
 RULES.update({name: _cast_to(dtype) for name, dtype in CASTS.items() if name in allow.TENSOR_METHODS})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -49,6 +50,31 @@ class Pair:
 
     values: AbstractTensor
     indices: AbstractTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of like values, ``count`` of them: the rows of a tensor, or what a comprehension makes."""
+
+    item: Any
+    count: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A function that a ``global`` block defines."""
+
+    node: ast.FunctionDef | ast.Lambda
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A module of ``torch.nn``: what it computes, and what its constructor was given."""
+
+    name: str
+    forward: ast.Lambda
+    names: Mapping[str, Any]
 
 
 class Components(list[AbstractTensor]):
@@ -155,6 +181,24 @@ def shape_text(shape: Sizes) -> str:
     """Return ``(M, D)`` as torch would write it."""
     cells = ["?" if size is None else str(size) for size in shape]
     return f"({cells[0]},)" if len(cells) == 1 else f"({', '.join(cells)})"
+
+
+def row_of(value: Any) -> Any:
+    """Return what a loop over a value takes from it each time, None where nothing is known."""
+    if isinstance(value, AbstractTensor):
+        return AbstractTensor(value.shape[1:] if value.shape else None, value.dtype)
+    if isinstance(value, Items):
+        return value.item
+    if isinstance(value, list | tuple) and value and all(each == value[0] for each in value[1:]):
+        return value[0]
+    return None
+
+
+def length_of(value: Any) -> Size:
+    """Return how often a loop over a value goes round, None where that is not known: a list may have grown."""
+    if isinstance(value, AbstractTensor):
+        return value.shape[0] if value.shape else None
+    return value.count if isinstance(value, Items) else None
 
 
 def numel(shape: Sizes | None) -> Size:

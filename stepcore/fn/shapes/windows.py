@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from stepcore.fn.shapes.parts import argument
 from stepcore.fn.shapes.rules import Inferring, Kwargs, Rule
-from stepcore.fn.shapes.values import AbstractTensor, ShapeMismatch, Sizes, numel
+from stepcore.fn.shapes.values import AbstractTensor, ShapeMismatch, Sizes, numel, shape_text
 from stepcore.sizes.dim import Dim, product
 from stepcore.text.wording import counted
 
@@ -51,14 +51,19 @@ def _pool(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, kind: str, rank:
     """A fold over each window; sizes that are rounded up, and where the elements lie, are not followed."""
     value, options = args[0], _POOLS[kind]
     rounds_up = argument(args, kwargs, options["ceil_mode"], "ceil_mode", default=False)
-    if "return_indices" in kwargs or rounds_up is not False or len(value.shape) not in (rank + 1, rank + 2):
+    _of_rank(f"{kind}{rank}d", value.shape, rank)
+    if kwargs.get("return_indices", False) is not False or rounds_up is not False:
         s.count(None)
         return None
     taps = _each(argument(args, kwargs, 1, "kernel_size"), rank)
     given = _options(args, kwargs, options, rank)
     if argument(args, kwargs, options["stride"], "stride") is None:
         given["stride"] = taps
-    places = _places(value.shape[-rank:], taps, given)
+    for tap, padding, dilation in zip(taps, given["padding"], given["dilation"], strict=True):
+        window, around = s.compare.bound(dilation * (tap - 1) + 1), s.compare.bound(padding)
+        if window is not None and around is not None and around * 2 > window:
+            raise ShapeMismatch(f"a pool pads by half of its window at most, and {padding} is more than half of {tap}")
+    places = _fitting(s, value.shape, taps, given)
     shape = (*value.shape[:-rank], *places)
     s.count(numel((*shape, *taps)))
     return AbstractTensor(shape, value.dtype)
@@ -66,19 +71,46 @@ def _pool(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, kind: str, rank:
 
 def _convolution(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, rank: int) -> Any:
     """Sums over the windows of a group of channels."""
-    value, weight = args[0], args[1]
-    if len(value.shape) not in (rank + 1, rank + 2):
-        s.count(None)
-        return None
+    value, weight = args[0], argument(args, kwargs, 1, "weight")
+    _of_rank(f"conv{rank}d", value.shape, rank)
     if len(weight.shape) != rank + 2:
         text = f"the weight of conv{rank}d has {rank + 2} dimensions, and this one {len(weight.shape)}"
         raise ShapeMismatch(text)
     channels, depth, *taps = weight.shape
-    places = _places(value.shape[-rank:], taps, _options(args, kwargs, _CONVOLUTION, rank))
+    _of_channels(s, value.shape[-rank - 1], weight.shape, argument(args, kwargs, 6, "groups"))
+    bias = argument(args, kwargs, 2, "bias")
+    given = bias.shape if isinstance(bias, AbstractTensor) else None
+    if given is not None and (len(given) != 1 or s.compare.differ(given[0], channels)):
+        raise ShapeMismatch(f"the bias of {channels} channels is a tensor of {shape_text(given)}")
+    places = _fitting(s, value.shape, taps, _options(args, kwargs, _CONVOLUTION, rank))
     shape = (*value.shape[: -rank - 1], channels, *places)
     work = numel((*shape, depth, *taps))
     s.count(None if work is None else work * 2)
     return AbstractTensor(shape, value.dtype)
+
+
+def _of_rank(name: str, shape: Sizes, rank: int) -> None:
+    if len(shape) not in (rank + 1, rank + 2):
+        wanted = f"{rank + 1} or {rank + 2} dimensions"
+        raise ShapeMismatch(f"{name} takes a tensor with {wanted}, and this is {shape_text(shape)}")
+
+
+def _of_channels(s: Inferring, channels: Any, weight: Sizes, groups: Any) -> None:
+    """Look at how many channels a convolution goes over; ``groups`` of them have weights of their own."""
+    times = Dim.of(1) if groups is None else groups
+    if isinstance(times, Dim) and weight[1] is not None and s.compare.differ(channels, weight[1] * times):
+        text = f"a weight of {shape_text(weight)} goes over {weight[1] * times} channels, and the tensor has {channels}"
+        raise ShapeMismatch(text)
+
+
+def _fitting(s: Inferring, shape: Sizes, taps: Sequence[Any], options: Mapping[str, Sequence[Any]]) -> Sizes:
+    """Return at how many places windows fit, of which there has to be one."""
+    places = _places(shape[len(shape) - len(taps) :], taps, options)
+    for place in places:
+        number = None if place is None else s.compare.bound(place)
+        if number is not None and number < 1:
+            raise ShapeMismatch(f"a window of {shape_text(tuple(taps))} does not fit into {shape_text(shape)}")
+    return places
 
 
 def _options(args: Sequence[Any], kwargs: Kwargs, places: Mapping[str, int], rank: int) -> dict[str, Sequence[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Final
 
@@ -18,12 +18,13 @@ from stepcore.frontend.yaml.fields import Fields, Schema
 from stepcore.frontend.yaml.mending import MOST_FINDINGS, mended, structural
 from stepcore.frontend.yaml.nodes import Document, MapNode, Node, ScalarNode
 from stepcore.frontend.yaml.parts import Declared, read_drawn, read_fns, read_outputs, read_ports
-from stepcore.graph.ir import ProgramSpec
+from stepcore.graph.ir import Port, ProgramSpec
 from stepcore.graph.task import TaskFile, task_name
 from stepcore.ops import GENERATION_1
 from stepcore.ops.dialect import Dialect
 from stepcore.sizes.dim import DEFAULT_SIZES, SIZE_RULE
 from stepcore.text.span import Embedded, SourceFile, Span
+from stepcore.types import Scalar, Shape
 
 MAX_CHARACTERS: Final = 5_000_000
 MAX_LINES: Final = 100_000
@@ -165,12 +166,26 @@ class _Task:
             outputs=outputs,
             drawn=drawn,
             scope=with_aliases(
-                FnScope(prelude, tuple(port.name for port in parameters), tuple(port.name for port in inputs), symbols),
+                FnScope(
+                    prelude,
+                    tuple(port.name for port in parameters),
+                    tuple(port.name for port in inputs),
+                    symbols,
+                    weights=self._weights(parameters),
+                ),
                 prelude,
             ),
             fixed=tuple(fixed.items()),
             defaults=tuple((name, size) for name, size in DEFAULT_SIZES.items() if name in used and name not in fixed),
             span=nodes["test_name"].span if "test_name" in nodes else Span(0, 0),
+        )
+
+    def _weights(self, parameters: Iterable[Port]) -> tuple[tuple[str, Shape, str], ...]:
+        """Return the shapes and dtypes of parameters, outermost size first, as far as they can be read."""
+        return tuple(
+            (port.name, tuple(reversed(port.type.shape)), port.type.element.dtype)
+            for port in parameters
+            if isinstance(port.type.element, Scalar) and port.type.shape and port.name not in self._declared.untyped
         )
 
     def _fixed(self, prelude: CodeBlock | None) -> dict[str, int]:
