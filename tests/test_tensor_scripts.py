@@ -121,7 +121,7 @@ def test_types_are_those_of_a_run(tmp_path: Path, arguments: str, expected: str)
         "x = [1.0]\nx.append(x)\nx = torch.tensor(x)",
         "x = torch.arange(1e300)",
         "x = torch.zeros(3) if torch.rand(1) > 0.5 else torch.zeros(4)",
-        "x = torch.zeros(M)",
+        "import random\nx = torch.zeros(random.randint(1, 3))",
     ],
 )
 def test_of_what_only_a_run_knows_nothing_is_said(lines: str) -> None:

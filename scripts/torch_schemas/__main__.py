@@ -14,7 +14,7 @@ from scripts.torch_schemas.text import derive
 ROOT: Final = Path(__file__).resolve().parents[2]
 TABLE: Final = ROOT / "stepcore" / "fn" / "torch_table.py"
 SIGNATURES: Final = TABLE.with_name("torch_signatures.py")
-FORWARDS: Final = TABLE.with_name("torch_forwards.py")
+FORWARDS: Final = TABLE.with_name("forwards.py")
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""What modules of ``torch.nn`` compute: the third table, ``torch_forwards.py``, from the source of their ``forward``.
+"""What modules of ``torch.nn`` compute: the third table, ``forwards.py``, from the source of their ``forward``.
 
 A module whose ``forward`` is one expression is written as a function of its constructor's parameters, which gives a
 function of what the module is called with. What is no parameter stands as ``...``; weights whose sizes are numbers that

@@ -577,6 +577,7 @@ def check_script(name: str, module: PyModule, text: str, affine: AffineRule = "s
     count = 0
     try:
         el.diagnostics += type_graph(el.graph, spec, TypingContext(dict(el.bindings)))
+        el.report_missing()
         count = _check_affine(el, by_stream(el), body, affine, None, {})
     except OutOfBudget as error:
         el.out_of_budget(error.at(end))

@@ -104,9 +104,9 @@ class _Priced(Shapes):
         self._reprice(before, self._prices.get(name, 1))
         return result
 
-    def _reduce(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def reduce(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         before = self.flops
-        result = super()._reduce(name, args, kwargs)
+        result = super().reduce(name, args, kwargs)
         self._reprice(before, self._prices.get(name, 1))
         return result
 

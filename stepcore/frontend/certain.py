@@ -8,40 +8,61 @@ that could change them. What may have ended the script before ends the look, too
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from stepcore.findings.diagnostics import Edit, Fix
-from stepcore.frontend.values import StreamRef, Value
+from stepcore.findings.near import nearest
+from stepcore.fn import allow
+from stepcore.frontend.script_uses import ScriptUses
+from stepcore.frontend.values import ModuleRef, StreamRef, Value
+from stepcore.sizes.dim import Dim
 from stepcore.text.wording import counted
-from stepcore.types import components
+from stepcore.types import components, element_sizes
 
 if TYPE_CHECKING:
     from stepcore.frontend.elaboration import Elaboration
 
-_LOOKED_AT: Final = re.compile(r"\[ *-? *\d+ *\]|_value\b|/")
 _NUMBER_OF_SIZE: Final = re.compile(r"[A-Za-z]\w*_value")
 _SIMPLE: Final = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Assert, ast.Return)
 _HARMLESS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
 _ENDS: Final = frozenset({"exit", "quit", "_exit", "abort", "skip", "fail", "kill", "execv"})
-_OPEN: Final = frozenset({"exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "__import__"})
-_READERS: Final = frozenset({"len", "print", "enumerate", "sum", "zip", "sorted", "list", "tuple", "repr", "str"})
+# What Python, or whoever runs a notebook, gives every script.
+_GIVEN: Final = frozenset(
+    {"display", "get_ipython", "In", "Out", "_", "exit", "quit", "copyright", "credits", "license"}
+)
+_LATER: Final = frozenset(
+    {ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Yield, ast.YieldFrom, ast.Await}
+    | {ast.If, ast.For, ast.While, ast.Try, ast.TryStar, ast.With, ast.Match, ast.Constant, ast.Name}
+)
+_PARTLY: Final = frozenset(
+    {ast.IfExp, ast.BoolOp, ast.Assert, ast.Compare, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp}
+    | {ast.AnnAssign, ast.Dict}
+)
+_ASKED: Final = frozenset({ast.Name, ast.Subscript, ast.BinOp, ast.Call, ast.Assign})
+_WHOLE: Final = "operators take whole streams, and element functions see the elements"
+_MOST_SHOWN: Final = 8
+_MAKERS: Final = allow.CREATION | {"rand", "randn"}
+_OF_NUMBERS: Final = frozenset({"int", "float", "range"})
 
 
 def report_missing(el: Elaboration, tree: ast.Module, text: str) -> None:
     """Report what the statements of a script, whose names are those of ``el``, certainly do not find."""
-    if _LOOKED_AT.search(text) is None:
-        return
     asked = _Asked(el, tree)
-    for statement in tree.body:
+    for place, statement in enumerate(tree.body):
+        asked.place = place
         if isinstance(statement, _SIMPLE):
             for node in _evaluated(statement):
                 asked.look(node)
+        elif isinstance(statement, ast.For):
+            asked.look_at_loop(statement)
         if not _goes_on(statement):
             break
-    asked.look_at_functions()
+    if "_value" in text:
+        asked.look_at_functions()
 
 
 def _goes_on(statement: ast.stmt) -> bool:
@@ -66,106 +87,50 @@ def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
     while pending:
         now = pending.pop()
         yield now
-        match now:
-            case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Yield():
-                continue
-            case ast.IfExp(test=first) | ast.BoolOp(values=[first, *_]):
-                pending.append(first)
-            case ast.Compare(left=left, comparators=[first, *_]):
-                pending += [left, first]
-            case ast.ListComp(generators=[first, *_]) | ast.SetComp(generators=[first, *_]):
-                pending.append(first.iter)
-            case ast.GeneratorExp(generators=[first, *_]) | ast.DictComp(generators=[first, *_]):
-                pending.append(first.iter)
-            case ast.Assert(test=test):
-                pending.append(test)
-            case ast.If() | ast.For() | ast.While() | ast.Try() | ast.With() | ast.Match():
-                continue
-            case _:
-                pending += ast.iter_child_nodes(now)
+        kind = type(now)
+        if kind in _LATER:
+            continue
+        if kind in _PARTLY:
+            pending += _first_of(now)
+            continue
+        for name in now._fields:
+            value = getattr(now, name)
+            if type(value) is list:
+                pending += value
+            elif isinstance(value, ast.AST) and name != "ctx":
+                pending.append(value)
 
 
-@dataclass(slots=True)
-class _Uses:
-    """How often a script binds each name, and what else it does with it."""
-
-    bound: dict[str, int] = field(default_factory=dict)
-    read: dict[str, list[ast.Name]] = field(default_factory=dict)
-    attributes: set[str] = field(default_factory=set)  # that are set
-    sizes: set[str] = field(default_factory=set)  # imported from stepcore.dims
-    subscripted: set[int] = field(default_factory=set)  # names that are read by an index, or by what changes nothing
-    is_open: bool = False  # names may come and go by other ways
-
-    @staticmethod
-    def of(tree: ast.Module) -> _Uses:
-        found = _Uses()
-        for node in ast.walk(tree):
-            found._take(node)
-        return found
-
-    def _take(self, node: ast.AST) -> None:
-        match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                self.read.setdefault(name, []).append(node)
-                self.is_open |= name in _OPEN
-            case ast.Name(id=name) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                self._bind(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                self._bind(name)
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                for name in names:
-                    self._bind(name, 2)
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                self._bind(name)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                self._import(node, aliases)
-            case _:
-                self._use(node)
-
-    def _use(self, node: ast.AST) -> None:
-        match node:
-            case (
-                ast.Attribute(attr=name, ctx=ast.Store() | ast.Del())
-                | ast.Subscript(value=ast.Attribute(attr=name), ctx=ast.Store() | ast.Del())
-                | ast.Call(func=ast.Attribute(value=ast.Attribute(attr=name)))  # E0.data.append(...)
-            ):
-                self.attributes.add(name)
-            case ast.Subscript(value=ast.Name() as owner, ctx=ast.Load()):
-                self.subscripted.add(id(owner))
-            case ast.Call(func=ast.Name(id=reader), args=args) if reader in _READERS:
-                self.subscripted |= {id(each) for each in args}
-            case ast.For(iter=ast.Name() as owner) | ast.comprehension(iter=ast.Name() as owner):
-                self.subscripted.add(id(owner))
-
-    def _import(self, node: ast.AST, aliases: list[ast.alias]) -> None:
-        for alias in aliases:
-            self.is_open |= alias.name == "*"
-            name = alias.asname or alias.name.partition(".")[0]
-            self._bind(name)
-            if isinstance(node, ast.ImportFrom) and node.module == "stepcore.dims":
-                self.sizes.add(name)
-
-    def _bind(self, name: str, times: int = 1) -> None:
-        self.bound[name] = self.bound.get(name, 0) + times
-
-    def is_once(self, name: str) -> bool:
-        return not self.is_open and self.bound.get(name) == 1
-
-    def is_read_only(self, name: str) -> bool:
-        """Whether a list of this name stays as it is: nobody else gets it, and no method of it is called."""
-        return all(id(node) in self.subscripted for node in self.read.get(name, ()))
+def _first_of(node: ast.AST) -> list[ast.AST]:
+    """Return the parts that are evaluated in any case, of an expression or statement that may leave the rest out."""
+    match node:
+        case ast.IfExp(test=first) | ast.BoolOp(values=[first, *_]) | ast.Assert(test=first):
+            return [first]
+        case ast.Compare(left=left, comparators=[first, *_]):
+            return [left, first]
+        case ast.ListComp(generators=[first, *_]) | ast.SetComp(generators=[first, *_]):
+            return [first.iter]
+        case ast.GeneratorExp(generators=[first, *_]) | ast.DictComp(generators=[first, *_]):
+            return [first.iter]
+        case ast.AnnAssign(target=target, value=value):  # annotations may be texts for Python
+            return [target] if value is None else [target, value]
+        case ast.Dict(keys=keys, values=values):
+            return [*(key for key in keys if key is not None), *values]
+    return []
 
 
 @dataclass(slots=True)
 class _Asked:
     el: Elaboration
     tree: ast.Module
-    _uses: _Uses | None = None
+    place: int = 0  # of the statement at the top level that is looked at
+    last: dict[str, int] = field(default_factory=dict)  # what names of loops are in the last round
+    _uses: ScriptUses | None = None
 
     @property
-    def uses(self) -> _Uses:
+    def uses(self) -> ScriptUses:
         if self._uses is None:
-            self._uses = _Uses.of(self.tree)
+            self._uses = ScriptUses.of(self.tree)
         return self._uses
 
     @property
@@ -173,46 +138,258 @@ class _Asked:
         return self.el.frame.scope.names
 
     def look(self, node: ast.AST) -> None:
-        """Report an item or a division that no run gets past."""
+        """Report what no run gets past."""
+        if type(node) not in _ASKED:
+            return
         match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                self._known(node, name)
             case ast.Subscript(value=ast.Name(id=name) as owner, ctx=ast.Load()):
-                index = _integer(node.slice)
-                if index is not None:
-                    self._item(node, owner, name, index)
+                self._indexed(node, owner, name)
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="data" | "shape" as attr) as owner):
-                index = _integer(node.slice)
+                index = self._integer(node.slice)
                 if index is not None:
                     self._part(node, owner, name, attr, index)
+            case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="ctx"), ctx=ast.Load()):
+                self._size(node, name)
             case ast.BinOp(left=ast.Name(id=name), op=ast.Div(), right=ast.Constant(value=int() as number)):
                 if name in self.uses.sizes and self.uses.is_once(name):
                     self._divided(node, name, number)
+            case ast.BinOp(left=ast.Name(id=name)) | ast.BinOp(right=ast.Name(id=name)) if self._is_stream(name):
+                self._report(node, f"{name} is a stream and no number", _WHOLE)
+            case ast.Call():
+                self._called(node)
+            case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Attribute(value=ast.Name(id=name), attr=attr)):
+                if attr in ("data", "shape") and not any(isinstance(part, ast.Starred) for part in parts):
+                    self._unpacked(node, name, attr, len(parts))
+
+    def look_at_loop(self, loop: ast.For) -> None:
+        """Look at what stands in each round of a loop that certainly goes round, up to what may leave it."""
+        if isinstance(loop.iter, ast.Name) and self._is_stream(loop.iter.id):
+            self._report(loop.iter, f"{loop.iter.id} is one stream and cannot be taken apart", _WHOLE)
+            return
+        for node in _evaluated(loop.iter):
+            self.look(node)
+        rounds = self._rounds(loop.iter)
+        if not rounds or any(isinstance(node, ast.Break | ast.Continue) for node in ast.walk(loop)):
+            return
+        if isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call) and self.uses.is_once(loop.target.id):
+            self.last = {loop.target.id: rounds - 1}
+        for statement in loop.body:
+            if not isinstance(statement, _SIMPLE) or not _goes_on(statement):
+                break
+            for node in _evaluated(statement):
+                self.look(node)
+        self.last = {}
+
+    def _report(self, node: ast.AST, text: str, way_out: str, fix: Fix | None = None) -> None:
+        self.el.report_certain("STEP224", node, text, way_out, fix)
+
+    # Names ------------------------------------------------------------------------------------------------------
+
+    def _known(self, node: ast.Name, name: str) -> None:
+        if self.uses.is_open or name in self.uses.bound or name.startswith("__"):
+            return
+        if name in _GIVEN or hasattr(builtins, name):
+            return
+        near = nearest(name, self.uses.bound)
+        size = name.removesuffix("_value")
+        if near:
+            way_out = f"did you mean {near[0]}?"
+        elif size != name:
+            way_out = f"write {name} = ... above, the number of {size}"
+        else:
+            way_out = "bind it above"
+        fix = Fix(f"Change to {near[0]}", (Edit(self.el.span(node), near[0]),)) if near else None
+        self.el.report_certain("STEP202", node, f"the script binds {name} nowhere", way_out, fix)
+
+    def _is_stream(self, name: str) -> bool:
+        return isinstance(self._names.get(name), StreamRef) and self.uses.is_once(name)
+
+    def _called(self, node: ast.Call) -> None:
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]) if self._is_stream(name):
+                self._report(node, f"{name} is one stream and has no length", f"write {name}.shape")
+            case ast.Call(func=ast.Call() as made) if self._is_operator(made):
+                self._report(node, f"{self.el.text(made)} is an operator and no function", "write .apply(...)")
+            case ast.Call(func=ast.Attribute(value=ast.Call() as made, attr=method)) if self._is_operator(made):
+                if nearest(method, ["apply"]) and method != "apply":
+                    self._report(node.func, f"operators have no .{method}", "write .apply(...)")
+            case ast.Call(func=ast.Name(id=function), args=args) if function in _OF_NUMBERS:
+                for each in args:
+                    self._number(node, each)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=function), args=args):
+                for each in args if function in _MAKERS else ():
+                    for part in each.elts if isinstance(each, ast.Tuple | ast.List) else [each]:
+                        self._number(node, part)
+
+    def _is_operator(self, made: ast.Call) -> bool:
+        """Whether a call makes an operator: ``step.Map(fn=...)``."""
+        match made.func:
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if name in self.el.dialect.by_name:
+                return self.uses.is_once(module) and self.el.frame.scope.find(module) == ModuleRef("stepcore")
+        return False
+
+    def _number(self, node: ast.Call, argument: ast.expr) -> None:
+        """Report a size of ``stepcore.dims`` where only a number will do."""
+        if isinstance(argument, ast.Name) and argument.id in self.uses.sizes and self.uses.is_once(argument.id):
+            text = f"{argument.id} is a size, and {self.el.text(node.func)} takes numbers"
+            self._report(argument, text, f"write the number of {argument.id}, as in a stream's ctx[{argument.id}]")
+
+    def _size(self, node: ast.Subscript, name: str) -> None:
+        """Report a size that no stream of the script has."""
+        asked = node.slice.value if isinstance(node.slice, ast.Constant) else self._symbol(node.slice)
+        streams = self.el.graph.streams
+        is_bound = "ctx" in self.uses.attributes | self.uses.keywords or any(each.type is None for each in streams)
+        if not isinstance(asked, str) or is_bound or not self._is_stream(name):
+            return
+        sizes = (
+            size for each in streams if each.type for size in (*each.type.shape, *element_sizes(each.type.element))
+        )
+        known = {symbol for size in sizes for symbol in size.symbols()}
+        if asked not in known:
+            there = ", ".join(sorted(known)[:_MOST_SHOWN]) or "none"
+            self._report(node, f"no stream of the script has a size {asked}", f"its sizes: {there}")
+
+    def _symbol(self, node: ast.expr) -> str | None:
+        """Return the name of a symbol that the script makes once, or imports."""
+        if not isinstance(node, ast.Name) or not self.uses.is_once(node.id):
+            return None
+        if node.id in self.uses.sizes:
+            value = self.el.frame.scope.find(node.id)
+            return str(value) if isinstance(value, Dim) else None
+        for statement in self.tree.body:
+            match statement:
+                case ast.Assign(
+                    targets=[ast.Name(id=bound)], value=ast.Call(func=maker, args=[ast.Constant(value=text)])
+                ):
+                    if bound == node.id and _last_name(maker) == "Symbol" and isinstance(text, str):
+                        return text
+        return None
+
+    # Lists ------------------------------------------------------------------------------------------------------
+
+    def _indexed(self, node: ast.Subscript, owner: ast.Name, name: str) -> None:
+        if self._is_stream(name):
+            self._report(node, f"{name} is one stream and cannot be indexed", _WHOLE)
+            return
+        index = self._integer(node.slice)
+        if index is not None:
+            self._item(node, owner, name, index)
 
     def _item(self, node: ast.Subscript, owner: ast.Name, name: str, index: int) -> None:
         value = self._names.get(name)
         streams = isinstance(value, tuple) and bool(value) and all(isinstance(item, StreamRef) for item in value)
-        size = len(value) if streams and isinstance(value, tuple) else self._displayed(name)
+        size = len(value) if streams and isinstance(value, tuple) else self._length(name)
         if size is None or -size <= index < size or not self.uses.is_once(name):
             return
-        if streams or self.uses.is_read_only(name):
-            what = f"{self.el.text(owner)} holds {counted(size, 'stream' if streams else 'item')}"
-            self._missing(node, what, self.el.text(owner), index, size)
+        what = f"{self.el.text(owner)} holds {counted(size, 'stream' if streams else 'item')}"
+        self._missing(node, what, self.el.text(owner), index, size)
 
-    def _displayed(self, name: str) -> int | None:
-        """Return how many items the list or tuple holds that the script binds a name to, None for anything else."""
-        for statement in self.tree.body:
+    def _length(self, name: str) -> int | None:
+        """Return how many items a list or tuple has that a statement above makes and nobody else gets, else None."""
+        if not self.uses.is_once(name) or not self.uses.is_read_only(name):
+            return None
+        for place, statement in enumerate(self.tree.body[: self.place]):
             match statement:
-                case ast.Assign(targets=[ast.Name(id=bound)], value=ast.List(elts=items) | ast.Tuple(elts=items)):
-                    if bound == name:
-                        return None if any(isinstance(item, ast.Starred) for item in items) else len(items)
+                case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
+                    size = self._made(value)
+                    more = self._added(name, place)
+                    return None if size is None or more is None else size + more
         return None
 
-    def _part(self, node: ast.Subscript, owner: ast.Attribute, name: str, attr: str, index: int) -> None:
+    def _made(self, value: ast.expr) -> int | None:
+        match value:
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                return None if any(isinstance(item, ast.Starred) for item in items) else len(items)
+            case ast.BinOp(left=ast.List() | ast.Tuple() as items, op=ast.Mult(), right=times):
+                size, number = self._made(items), self._integer(times)
+                return None if size is None or number is None else size * max(number, 0)
+            case ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[])]):
+                return self._rounds(over)
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[over], keywords=[]):
+                return self._rounds(over)
+        return None
+
+    def _rounds(self, over: ast.expr) -> int | None:
+        """Return how often a loop goes round, None where that is not certain."""
+        match over:
+            case ast.Call(func=ast.Name(id="range"), args=[stop], keywords=[]):
+                number = self._integer(stop)
+                return None if number is None else max(number, 0)
+            case ast.Call(func=ast.Name(id="range"), args=[start, stop], keywords=[]):
+                first, end = self._integer(start), self._integer(stop)
+                return None if first != 0 or end is None else max(end, 0)
+            case ast.List() | ast.Tuple():
+                return self._made(over)
+            case ast.Name(id=name):
+                return self._length(name)
+        return None
+
+    def _added(self, name: str, place: int) -> int | None:
+        """Return how many items are appended to a list above, None where that is not certain."""
+        wanted = self.uses.appended.get(name, set())
+        if not wanted:
+            return 0
+        total, found = 0, set[int]()
+        for number, statement in enumerate(self.tree.body):
+            inside = statement.body if isinstance(statement, ast.For) else [statement]
+            here = {id(owner) for each in inside if (owner := _appends(each)) is not None and id(owner) in wanted}
+            if here and isinstance(statement, ast.For):
+                leaves = any(isinstance(node, ast.Break | ast.Continue) for node in ast.walk(statement))
+                rounds = None if leaves or number == self.place else self._rounds(statement.iter)
+                if rounds is None:
+                    return None
+                total += rounds * len(here) if place < number < self.place else 0
+            elif here:
+                total += 1 if place < number < self.place else 0
+            found |= here
+        return total if found == wanted else None
+
+    def _integer(self, node: ast.expr) -> int | None:
+        """Return the whole number that an expression certainly is."""
+        match node:
+            case ast.Constant(value=int() as number) if type(number) is int:
+                return number
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                inner = self._integer(operand)
+                return None if inner is None else -inner
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+                known = [side for side in map(self._integer, (left, right)) if side is not None]
+                return None if len(known) < 2 else known[0] + known[1] * (1 if isinstance(op, ast.Add) else -1)
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]):
+                return self._length(name)
+            case ast.Name(id=name):
+                return self.last.get(name, self._constant(name))
+        return None
+
+    def _constant(self, name: str) -> int | None:
+        for statement in self.tree.body[: self.place]:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=bound)], value=ast.Constant(value=int() as number)):
+                    if bound == name and type(number) is int and self.uses.is_once(name):
+                        return number
+        return None
+
+    def _unpacked(self, node: ast.Assign, name: str, attr: str, count: int) -> None:
+        size = self._parts(name, attr)
+        if size is not None and size != count:
+            what = counted(size, "size" if attr == "shape" else "tensor")
+            self._report(
+                node, f"{name}.{attr} holds {what}, and here are {counted(count, 'name')}", "give each one a name"
+            )
+
+    def _parts(self, name: str, attr: str) -> int | None:
+        """Return how many sizes or tensors a stream has, None where that is not certain."""
         value = self._names.get(name)
         type_ = self.el.graph.streams[value.index].type if isinstance(value, StreamRef) else None
-        if type_ is None:
-            return
-        size = len(type_.shape) if attr == "shape" else len(components(type_.element))
-        if -size <= index < size or not self.uses.is_once(name) or attr in self.uses.attributes:
+        if type_ is None or not self.uses.is_once(name) or attr in self.uses.attributes:
+            return None
+        return len(type_.shape) if attr == "shape" else len(components(type_.element))
+
+    def _part(self, node: ast.Subscript, owner: ast.Attribute, name: str, attr: str, index: int) -> None:
+        size = self._parts(name, attr)
+        if size is None or -size <= index < size:
             return
         parts = counted(size, "size") if attr == "shape" else counted(size, "tensor")
         self._missing(node, f"{self.el.text(owner)} holds {parts}", self.el.text(owner), index, size)
@@ -253,10 +430,13 @@ def _functions(statement: ast.stmt) -> Iterator[ast.FunctionDef]:
         yield from (each for each in statement.body if isinstance(each, ast.FunctionDef))
 
 
-def _integer(node: ast.expr) -> int | None:
-    match node:
-        case ast.Constant(value=int() as number) if type(number) is int:
-            return number
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)) if type(number) is int:
-            return -number
+def _appends(statement: ast.stmt) -> ast.Name | None:
+    """Return the name of the list to which a statement appends one item."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name() as owner, attr="append"), args=[_])):
+            return owner
     return None
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -71,6 +71,7 @@ class ScriptElaborator(Elaborator):
         self.prints = True
         self._guarded = 0  # statements around that catch what is raised
         self._tree = ast.Module([], [])
+        self._came_to_its_end = False
         self._set: frozenset[str] | None = None  # attributes that the script sets, once somebody asked
 
     def follow(self, tree: ast.Module, code: Embedded) -> None:
@@ -81,7 +82,7 @@ class ScriptElaborator(Elaborator):
         self.frame = Frame(scope, code, EvaluationContext("root", code, body=tree.body))
         try:
             self.suite(tree.body)
-            report_missing(self, tree, code.text)
+            self._came_to_its_end = True
             for node in _uncalled(tree):
                 self._enter(node, scope, code)
             for apart in _apart(tree):
@@ -93,6 +94,11 @@ class ScriptElaborator(Elaborator):
             self.report("STEP221", tree.body[0], "the script is nested too deeply to be followed", "split it up")
         self.bindings = {**self.bindings, **_stored(tree, scope)}
         self.graph.complete = False  # it runs as Python only
+
+    def report_missing(self) -> None:
+        """Report what the script certainly does not find; the types of its streams are known."""
+        if self._came_to_its_end:
+            report_missing(self, self._tree, self.frame.code.text)
 
     @property
     def is_followed(self) -> bool:

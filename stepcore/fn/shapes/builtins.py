@@ -11,7 +11,7 @@ from stepcore.fn.shapes.operations import Shapes
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
-    Items,
+    LikeItems,
     NotOfTensors,
     Number,
     ShapeMismatch,
@@ -29,6 +29,7 @@ def builtin(shapes: Shapes, name: str, args: Sequence[Any], kwargs: Mapping[str,
     """Return what a function of Python gives, None where nothing is known of it.
 
     Raises:
+        NotOfTensors: no tensor goes through it.
         ShapeMismatch: it takes no such values.
     """
     if name in NOT_OF_TENSORS and any(isinstance(value, AbstractTensor) for value in args):
@@ -89,12 +90,12 @@ def _listed(name: str, args: Sequence[Any]) -> Any:
     """Return the list that a function of Python makes of values, None where nothing is known of it."""
     first = args[0] if args else None
     if name in ("list", "tuple") and len(args) == 1:
-        return Items(row_of(first), length_of(first)) if isinstance(first, AbstractTensor | Items) else None
+        return LikeItems(row_of(first), length_of(first)) if isinstance(first, AbstractTensor | LikeItems) else None
     if name == "range" and 1 <= len(args) <= 2 and all(isinstance(each, Dim) for each in args):
-        return Items(Number("int"), args[0] if len(args) == 1 else args[1] - args[0])
+        return LikeItems(Number("int"), args[0] if len(args) == 1 else args[1] - args[0])
     if name == "enumerate" and len(args) == 1:
-        return Items([Number("int"), row_of(first)], length_of(first))
+        return LikeItems([Number("int"), row_of(first)], length_of(first))
     if name == "zip" and args:
         lengths = [length_of(each) for each in args]
-        return Items([row_of(each) for each in args], lengths[0] if len({*lengths}) == 1 else None)
+        return LikeItems([row_of(each) for each in args], lengths[0] if len({*lengths}) == 1 else None)
     return None

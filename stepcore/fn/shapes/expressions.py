@@ -24,10 +24,9 @@ from stepcore.fn.shapes.values import (
     Callee,
     Comparer,
     Components,
-    Helper,
-    Items,
+    GlobalFunction,
+    LikeItems,
     ListForTensor,
-    Made,
     NotOfTensors,
     Number,
     Pair,
@@ -35,6 +34,7 @@ from stepcore.fn.shapes.values import (
     ShapeMismatch,
     Size,
     Sizes,
+    TorchModule,
     length_of,
     row_of,
     shape_text,
@@ -227,7 +227,7 @@ class Expressions:
         if isinstance(base, ast.Name) and base.id == "input_data" and isinstance(index, ast.Constant):
             return self.parameter(str(index.value))
         value = self.eval(base, scope)
-        if isinstance(value, Items):
+        if isinstance(value, LikeItems):
             return self._item(value, index, scope, is_new=isinstance(base, ast.Call | ast.ListComp))
         if isinstance(value, list | tuple):
             place = self.eval(index, scope)
@@ -248,10 +248,10 @@ class Expressions:
             return index_shape(self, value, index, scope)
         return None
 
-    def _item(self, items: Items, index: ast.expr, scope: dict[str, Any], *, is_new: bool) -> Any:
+    def _item(self, items: LikeItems, index: ast.expr, scope: dict[str, Any], *, is_new: bool) -> Any:
         """Return an item of a list of like values; one that has a name may have got others by another of its names."""
         if isinstance(index, ast.Slice):
-            return Items(items.item, None) if is_new else None
+            return LikeItems(items.item, None) if is_new else None
         place = self.eval(index, scope)
         number = self.compare.bound(place) if isinstance(place, Dim) else None
         count = None if items.count is None else self.compare.bound(items.count)
@@ -299,14 +299,14 @@ class Expressions:
             return None
         if isinstance(function, str) or (isinstance(function, Callee) and not function.bound):
             nothing(function if isinstance(function, str) else function.name, node)
-        if isinstance(function, Helper) and any(keyword.arg is None for keyword in node.keywords):
+        if isinstance(function, GlobalFunction) and any(keyword.arg is None for keyword in node.keywords):
             function = None
         args = [self.eval(argument, scope) for argument in node.args]
         kwargs = {k.arg: self.eval(k.value, scope) for k in node.keywords if k.arg is not None}
-        if isinstance(function, Helper):
+        if isinstance(function, GlobalFunction):
             self.complete = False
             return self.helped(function, args, kwargs)
-        if isinstance(function, Made):
+        if isinstance(function, TorchModule):
             return self._forward(function, called(function, args, kwargs))
         if not isinstance(function, Callee):
             value = builtin(self.shapes, function, args, kwargs) if isinstance(function, str) else None
@@ -327,7 +327,7 @@ class Expressions:
             return self.shapes.apply("where", *chosen(args, kwargs, function.bound))
         return self.shapes.apply(function.name, args, kwargs)
 
-    def _forward(self, module: Made, names: dict[str, Any]) -> Any:
+    def _forward(self, module: TorchModule, names: dict[str, Any]) -> Any:
         """Return what a module of ``torch.nn`` gives.
 
         Raises:
@@ -366,7 +366,7 @@ class Expressions:
         rounds = None if count is None else self.compare.bound(count)
         if not is_plain or rounds == 0 or (rounds is None and self.certain_only):
             self.findings[:] = before
-        return Items(item, count) if is_plain else Items(item, None)
+        return LikeItems(item, count) if is_plain else LikeItems(item, None)
 
     def bind_each(self, target: ast.expr, value: Any, scope: dict[str, Any]) -> None:
         """Bind what a loop goes over to its names."""
@@ -381,7 +381,7 @@ class Expressions:
                 if isinstance(part, ast.Name):
                     scope[part.id] = item
 
-    def helped(self, helper: Helper, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
+    def helped(self, helper: GlobalFunction, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return what a function of ``global`` gives; nothing is known where no statements are followed."""
         return None
 

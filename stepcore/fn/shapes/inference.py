@@ -15,7 +15,7 @@ from typing import Any, Final
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.members import no_tensor
 from stepcore.fn.shapes.operations import Shapes
-from stepcore.fn.shapes.statements import AllReturned, Statements, bound_in_expressions
+from stepcore.fn.shapes.statements import AllReturned, BodyStatements, bound_in_expressions
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
@@ -69,7 +69,7 @@ def fn_cost(
     return FnCost(inference.shapes.flops if known else None, tuple(inference.shapes.matmuls))
 
 
-class _Inference(Statements):
+class _Inference(BodyStatements):
     """Abstract interpretation of one body."""
 
     def __init__(

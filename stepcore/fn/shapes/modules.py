@@ -1,4 +1,4 @@
-"""Modules of ``torch.nn``: what they are called with, and what they compute (``torch_forwards``)."""
+"""Modules of ``torch.nn``: what they are called with, and what they compute (``forwards``)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from stepcore.fn.shapes.values import Made, ShapeMismatch
+from stepcore.fn.shapes.values import ShapeMismatch, TorchModule
 from stepcore.sizes.dim import Dim
 
 
-def made(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Made | None:
+def made(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TorchModule | None:
     """Return a module by the arguments of its constructor, None where nothing is known of it."""
-    from stepcore.fn.torch_forwards import LISTS  # only what makes modules needs it
+    from stepcore.fn.forwards import LISTS  # only what makes modules needs it
 
     node = _forward(name)
     names = None if node is None else arguments_of(node, args, kwargs)
@@ -22,10 +22,10 @@ def made(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Made | No
     for each in LISTS.get(name, ()):
         if isinstance(names[each], Dim):
             names[each] = [names[each]]
-    return Made(name, node.body, names)
+    return TorchModule(name, node.body, names)
 
 
-def called(module: Made, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def called(module: TorchModule, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the names that a module computes with when it is called.
 
     Raises:
@@ -40,7 +40,7 @@ def called(module: Made, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict
 
 @lru_cache(maxsize=256)
 def _forward(name: str) -> ast.Lambda | None:
-    from stepcore.fn.torch_forwards import FORWARDS
+    from stepcore.fn.forwards import FORWARDS
 
     text = FORWARDS.get(name, "")
     node = ast.parse(text, mode="eval").body if text else None

@@ -11,7 +11,7 @@ from stepcore.fn import allow
 from stepcore.fn.decl import CodeBlock
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.shapes.rules import CASTS
-from stepcore.fn.shapes.values import Callee, Helper, Number
+from stepcore.fn.shapes.values import Callee, GlobalFunction, Number
 from stepcore.fn.source import BodySyntaxError, dotted, statements
 from stepcore.sizes.dim import Dim
 
@@ -42,9 +42,9 @@ def prelude_values(prelude: CodeBlock | None, names: Mapping[str, Any], modules:
                 is_number = name.endswith("_value") and name.removesuffix("_value") in sizes
                 values[name] = names.get(name) if is_number else _bound(value, modules)
                 if isinstance(value, ast.Lambda):
-                    values[name] = Helper(value, name)
+                    values[name] = GlobalFunction(value, name)
             case ast.FunctionDef(name=name, decorator_list=[]) if not stored[name] and defined[name] == 1:
-                values[name] = Helper(statement, name)
+                values[name] = GlobalFunction(statement, name)
     return {name: value for name, value in values.items() if name not in modules}
 
 

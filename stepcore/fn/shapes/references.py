@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.shapes.operands import FLOATS
-from stepcore.fn.shapes.statements import AllReturned, Statements, bound_in_expressions
+from stepcore.fn.shapes.statements import AllReturned, BodyStatements, bound_in_expressions
 from stepcore.fn.shapes.values import AbstractTensor, Number, Pair, shape_text
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.fn.walk.finding import BodyFinding
@@ -49,7 +49,7 @@ def reference_findings(
     return [inference.run_block(each, names) for each in blocks]
 
 
-class _References(Statements):
+class _References(BodyStatements):
     """Abstract interpretation of reference blocks: what is returned, or stands last, is the value of a block."""
 
     reads = True  # whether the references read any tensor

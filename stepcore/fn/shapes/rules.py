@@ -11,7 +11,7 @@ from stepcore.fn.shapes.parts import argument, chunks, divides, split, unbind
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
-    Items,
+    LikeItems,
     Number,
     Pair,
     ShapeList,
@@ -208,7 +208,7 @@ def _repeat(_s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
 
 def _stack(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     tensors, dim = args[0], integer(argument(args, kwargs, 1, "dim", Dim.of(0)))
-    if isinstance(tensors, Items) and dim is not None and isinstance(tensors.item, AbstractTensor):
+    if isinstance(tensors, LikeItems) and dim is not None and isinstance(tensors.item, AbstractTensor):
         return _of_like(tensors.item, tensors.count, dim, is_new=True)
     if not isinstance(tensors, list | tuple) or dim is None or not all(isinstance(t, AbstractTensor) for t in tensors):
         return AbstractTensor(None)
@@ -239,7 +239,7 @@ def _of_like(item: AbstractTensor, count: Size, dim: int, *, is_new: bool) -> Ab
 
 def _cat(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     tensors, dim = args[0], integer(argument(args, kwargs, 1, "dim", Dim.of(0)))
-    if isinstance(tensors, Items) and dim is not None and isinstance(tensors.item, AbstractTensor):
+    if isinstance(tensors, LikeItems) and dim is not None and isinstance(tensors.item, AbstractTensor):
         return _of_like(tensors.item, tensors.count, dim, is_new=False)
     if not isinstance(tensors, list | tuple) or dim is None or not all(isinstance(t, AbstractTensor) for t in tensors):
         return AbstractTensor(None)

@@ -20,7 +20,7 @@ from stepcore.fn.shapes.operations import Shapes
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
-    Helper,
+    GlobalFunction,
     Pair,
     ShapeList,
     ShapeMismatch,
@@ -42,7 +42,7 @@ class AllReturned(Exception):
     """Every path has returned."""
 
 
-class Statements(Expressions):
+class BodyStatements(Expressions):
     """Abstract interpretation of the statements of one body; what is returned is the affair of subclasses."""
 
     def __init__(
@@ -228,7 +228,7 @@ class Statements(Expressions):
         for name in assigned_names([node]):
             scope[name] = None
 
-    def helped(self, helper: Helper, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
+    def helped(self, helper: GlobalFunction, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
         """Follow a function of ``global`` for these arguments: what certainly fails in it fails where it is called.
 
         Raises:

@@ -53,7 +53,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class LikeItems:
     """A list of like values, ``count`` of them: the rows of a tensor, or what a comprehension makes."""
 
     item: Any
@@ -61,7 +61,7 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Helper:
+class GlobalFunction:
     """A function that a ``global`` block defines."""
 
     node: ast.FunctionDef | ast.Lambda
@@ -69,7 +69,7 @@ class Helper:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class TorchModule:
     """A module of ``torch.nn``: what it computes, and what its constructor was given."""
 
     name: str
@@ -187,7 +187,7 @@ def row_of(value: Any) -> Any:
     """Return what a loop over a value takes from it each time, None where nothing is known."""
     if isinstance(value, AbstractTensor):
         return AbstractTensor(value.shape[1:] if value.shape else None, value.dtype)
-    if isinstance(value, Items):
+    if isinstance(value, LikeItems):
         return value.item
     if isinstance(value, list | tuple) and value and all(each == value[0] for each in value[1:]):
         return value[0]
@@ -198,7 +198,7 @@ def length_of(value: Any) -> Size:
     """Return how often a loop over a value goes round, None where that is not known: a list may have grown."""
     if isinstance(value, AbstractTensor):
         return value.shape[0] if value.shape else None
-    return value.count if isinstance(value, Items) else None
+    return value.count if isinstance(value, LikeItems) else None
 
 
 def numel(shape: Sizes | None) -> Size:
