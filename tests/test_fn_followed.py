@@ -126,6 +126,11 @@ REFUSED = [
     ("torch.var_mean(x, 2)[0]", ""),
 ]
 TAKEN = [
+    ("torch.ops.aten.embedding.default(W, torch.tensor([0, 3]))", ""),
+    ("torch.embedding(W, torch.tensor([0, 3]))", ""),
+    ("torch.ops.aten.roll.default(x, [1], [])", ""),
+    ("torch.ops.aten.avg_pool2d.default(img, [2, 2], [])", ""),
+    ("torch.ops.aten.linear.default(x, W.T)", ""),
     ("torch.nn.LayerNorm(4)(x)", ""),
     ("torch.nn.LayerNorm((3, 4))(x)", ""),
     ("torch.nn.LayerNorm([4])(x)", ""),

@@ -232,7 +232,12 @@ def _shuffled(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], k
 def _rolled(_compare: Comparer, name: str, _sizes: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
     shifts, dims = _told(args, kwargs, 1, "shifts"), _told(args, kwargs, 2, "dims")
     counts = [len(each) if isinstance(each, list | tuple) else 1 for each in (shifts, dims)]
-    if isinstance(shifts, list | tuple | Dim) and isinstance(dims, list | tuple | Dim) and counts[0] != counts[1]:
+    if (
+        counts[1]
+        and isinstance(shifts, list | tuple | Dim)
+        and isinstance(dims, list | tuple | Dim)
+        and counts[0] != counts[1]
+    ):
         raise ShapeMismatch(f"{name} takes a dimension for each shift")
 
 
@@ -254,8 +259,10 @@ def _attended(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], k
 
 
 def _looked_up(_compare: Comparer, name: str, _sizes: Sizes, args: Sequence[Any], _kwargs: Kwargs) -> None:
-    if isinstance(args[0], AbstractTensor) and args[0].dtype in FLOATS:
-        raise ShapeMismatch(f"{name} takes whole numbers first, and this is {args[0].dtype}; write .long()")
+    """Look at what has indices first, or second: ``torch.embedding`` begins with its table."""
+    given = [each for each in args[:2] if isinstance(each, AbstractTensor)]
+    if len(given) == len(args[:2]) and all(each.dtype in FLOATS for each in given):
+        raise ShapeMismatch(f"{name} takes a tensor of whole numbers, and here are fractions; write .long()")
 
 
 def _compared(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:

@@ -57,7 +57,7 @@ def _pool(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, kind: str, rank:
         return None
     taps = _each(argument(args, kwargs, 1, "kernel_size"), rank)
     given = _options(args, kwargs, options, rank)
-    if argument(args, kwargs, options["stride"], "stride") is None:
+    if argument(args, kwargs, options["stride"], "stride") in (None, []):
         given["stride"] = taps
     for tap, padding, dilation in zip(taps, given["padding"], given["dilation"], strict=True):
         window, around = s.compare.bound(dilation * (tap - 1) + 1), s.compare.bound(padding)
@@ -118,7 +118,7 @@ def _options(args: Sequence[Any], kwargs: Kwargs, places: Mapping[str, int], ran
     found: dict[str, Sequence[Any]] = {}
     for name, default in _OPTIONS.items():
         given = argument(args, kwargs, places[name], name) if name in places else None
-        found[name] = _each(Dim.of(default) if given is None else given, rank)
+        found[name] = _each(Dim.of(default) if given is None or given == [] else given, rank)
     return found
 
 
