@@ -97,6 +97,18 @@ def test_findings_say_at_which_sizes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ("step.Zipp().apply((E0, E1))", "the operator Zipp is not known; did you mean Zip? (at M=6)"),
+        ("E0.foo", "E0 is a stream and has no attribute foo; streams are only passed to operators (at M=6)"),
+        ("step.Map(fn=g).apply(E0)", "the name g is not known; assign it before"),
+    ],
+)
+def test_a_mistake_in_the_other_arm_is_told_once(other: str, told: str) -> None:
+    assert [message for _, message in found(f"return {ONCE} if M_value == 5 else {other}")] == [told]
+
+
+@pytest.mark.parametrize(
     ("body", "code"),
     [
         (f"if M_value == 5:\n    return {ONCE}\nreturn step.Zip().apply(E0)", "STEP205"),

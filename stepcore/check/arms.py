@@ -117,7 +117,9 @@ class OtherSizes:
             elif is_other and item.severity is Severity.ERROR:  # of text that is another program here
                 news.append(replace(item, message=message, fix=None))  # which would not hold where it was right
         self._known |= {(item.code, item.span) for item in news}
-        self._checked.diagnostics += news
+        found = self._checked.diagnostics
+        found[:] = [item for item in found if not any(_says_more(new, item) for new in news)]
+        found += news
         self._checked.affine_count += sum(about(item.code).part is Part.AFFINE for item in news)
         self._met.append(tried)
         self._graphs.add(steps)
@@ -130,6 +132,11 @@ class OtherSizes:
         if _is_unused(item) or is_about_sizes(item):
             return False
         return not any(is_reached(el, item.span) for el in self._met)
+
+
+def _says_more(new: Diagnostic, item: Diagnostic) -> bool:
+    """Return whether ``new`` tells what is told around it as well, of text that nothing had followed before."""
+    return new.code == item.code and new.span != item.span and item.span.cover(new.span) == item.span
 
 
 def _is_over(own: Budget | None) -> bool:

@@ -432,7 +432,8 @@ class _Walk:
         func = node.func
         path = dotted(func)
         module = self._module(path)
-        if path is not None and module is not None and not self._may_be_called(path, module):
+        is_no_operator = path is not None and module is not None and self._is_unknown(path, module)  # told as such
+        if path is not None and module is not None and not is_no_operator and not self._may_be_called(path, module):
             text = f"a program cannot call {'.'.join(path)}"
             self._report("STEP220", node, text, "programs call operators and helper functions only")
         if not isinstance(func, ast.Attribute):
@@ -461,6 +462,9 @@ class _Walk:
             return False
         # The decorator of an element function is evaluated where it stands.
         return path[1] in self._operators or path[1] in _CALLED
+
+    def _is_unknown(self, path: tuple[str, ...], module: str) -> bool:
+        return module == "stepcore" and len(path) == 2 and path[1] not in {*self._operators, *_MEMBERS, "dims"}
 
     def _comprehension(self, node: ast.comprehension) -> None:
         if node.is_async:
