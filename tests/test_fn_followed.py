@@ -81,6 +81,7 @@ REFUSED = [
     ("torch.nn.Embedding(5, 3)(x)", ""),
     ("list(x)[4].sum()", ""),
     ("tuple(x)[3]", ""),
+    ("y = [r for r in x]\nreturn [y[0] @ b + s]", ""),
     ("[r for r in x][4].sum()", ""),
     ("torch.nn.functional.conv1d(x, W[:, :3].reshape(4, 3, 1)[:, :2])", ""),
     ("torch.nn.functional.conv1d(img, torch.ones(3, 5, 3))", ""),
@@ -126,6 +127,10 @@ REFUSED = [
     ("torch.var_mean(x, 2)[0]", ""),
 ]
 TAKEN = [
+    ("y = [r for r in x]\ny[0] = b\nreturn [y[0] @ b * 0 + s]", ""),
+    ("y = [r for r in x]\nz = y\nz[0] = b\nreturn [y[0] @ b * 0 + s]", ""),
+    ("y = [r for r in x]\nz = y\nz.reverse()\nz.append(b)\nz.reverse()\nreturn [y[0] @ b * 0 + s]", ""),
+    ("y = [r for r in x]\nz = [y]\nz[0][1] = b\nreturn [y[1] @ b * 0 + s]", ""),
     ("torch.ops.aten.embedding.default(W, torch.tensor([0, 3]))", ""),
     ("torch.embedding(W, torch.tensor([0, 3]))", ""),
     ("torch.ops.aten.roll.default(x, [1], [])", ""),

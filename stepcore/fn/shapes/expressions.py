@@ -252,6 +252,8 @@ class Expressions:
         """Return an item of a list of like values; one that has a name may have got others by another of its names."""
         if isinstance(index, ast.Slice):
             return LikeItems(items.item, None) if is_new else None
+        if not is_new and self.lists_change():
+            return None
         place = self.eval(index, scope)
         number = self.compare.bound(place) if isinstance(place, Dim) else None
         count = None if items.count is None else self.compare.bound(items.count)
@@ -380,6 +382,10 @@ class Expressions:
             for part, item in zip(target.elts, value, strict=True):
                 if isinstance(part, ast.Name):
                     scope[part.id] = item
+
+    def lists_change(self) -> bool:
+        """Return whether something may change a list in the body, by whatever name."""
+        return True
 
     def helped(self, helper: GlobalFunction, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return what a function of ``global`` gives; nothing is known where no statements are followed."""

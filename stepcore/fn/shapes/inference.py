@@ -97,7 +97,7 @@ class _Inference(BodyStatements):
         except BodySyntaxError:
             self.complete = False
             return
-        self.loose = bound_in_expressions(self.decl.body)
+        self.loose, self.body = bound_in_expressions(self.decl.body), body
         try:
             self.block(body, scope)
         except AllReturned:

@@ -63,6 +63,7 @@ class _References(BodyStatements):
         except BodySyntaxError:
             return []  # reported where the block is checked
         self.loose |= bound_in_expressions(reference.block)
+        self.body = (*self.body, *body)
         last = body[-1] if body else None
         try:
             self.block(body[:-1] if isinstance(last, ast.Expr) else body, names)

@@ -21,6 +21,7 @@ from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
     GlobalFunction,
+    LikeItems,
     Pair,
     ShapeList,
     ShapeMismatch,
@@ -52,7 +53,12 @@ class BodyStatements(Expressions):
         self._following: list[Sequence[ast.stmt]] = []  # those behind the conditions around, outermost first
         self._untaken = False  # in an arm that the bound sizes do not take
         self._given: list[Any] | None = None  # what a function of ``global`` that is followed returned
+        self.body: Sequence[ast.stmt] = ()  # what is followed
         self._helpers = self._depth = 0  # how many of them were followed, and how many are now
+
+    def lists_change(self) -> bool:
+        """Return whether something may change a list in the body, by whatever name."""
+        return any(_writes(node) for statement in self.body for node in ast.walk(statement))
 
     def returned(self, node: ast.expr, scope: dict[str, Any]) -> None:
         """Look at what a body returns."""
@@ -238,6 +244,8 @@ class BodyStatements(Expressions):
         is_spent = self._helpers >= _MOST_HELPERS or self._depth >= _DEEPEST
         if names is None or is_spent or any(isinstance(each, ast.NamedExpr) for each in ast.walk(helper.node)):
             return None
+        body = self.body
+        self.body = helper.node.body if isinstance(helper.node, ast.FunctionDef) else ()
         kept = (self.findings, self.certain_only, self.in_one_arm, self._following, self._untaken, self._given)
         flops, products = self.shapes.flops, list(self.shapes.matmuls)
         self.findings, self.certain_only, self.in_one_arm, self._following, self._given = [], True, False, [], []
@@ -247,7 +255,7 @@ class BodyStatements(Expressions):
             failed = self.findings
         finally:
             self.findings, self.certain_only, self.in_one_arm, self._following, self._untaken, self._given = kept
-            self.shapes.flops, self.shapes.matmuls = flops, products
+            self.shapes.flops, self.shapes.matmuls, self.body = flops, products, body
             self._depth -= 1
         if failed:
             where = clipped(ast.unparse(failed[0].node), 60)
@@ -280,7 +288,7 @@ class BodyStatements(Expressions):
                     self._bind(inner, items[index] if known and not starred else None, scope)
             case ast.Subscript(value=base):
                 self.eval(target, scope)
-                if isinstance(base, ast.Name) and isinstance(scope.get(base.id), list):
+                if isinstance(base, ast.Name) and isinstance(scope.get(base.id), list | LikeItems):
                     scope[base.id] = None
 
     def _unpacked(self, node: ast.expr, value: Any, count: int, *, is_new: bool) -> None:
@@ -315,6 +323,16 @@ def _changed(node: ast.AST) -> Iterator[str]:
                 yield name
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
                 yield name
+
+
+def _writes(node: ast.AST) -> bool:
+    """Return whether a node may change a list."""
+    match node:
+        case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.AugAssign():
+            return True
+        case ast.Call(func=ast.Attribute(attr=method)):
+            return method in allow.CONTAINER_CHANGES
+    return False
 
 
 def leaves(node: ast.stmt) -> bool:
