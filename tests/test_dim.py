@@ -241,6 +241,16 @@ def test_indivisible_integers_are_an_error(divisor: int, size: int) -> None:
     assert Facts().assert_divides(Dim.of(divisor), Dim.of(divisor * size)) == size
 
 
+def test_multiples_of_what_is_divided_are_divided_too() -> None:
+    facts = Facts()
+    facts.assert_divides(Dim.of(2), K)
+    for size, same in (((M * K) // 2, M * (K // 2)), ((3 * K * N) // 2, 3 * N * (K // 2))):
+        assert size != same
+        assert facts.equal(size, same)
+    for size, other in (((M * K) // 4, M * (K // 4)), ((N * M) // 2, N * (M // 2)), ((M * K + M) // 2, M * (K // 2))):
+        assert not facts.equal(size, other)
+
+
 def test_facts_can_be_taken_over() -> None:
     known, other = Facts(), Facts()
     known.assert_divides(S, K)

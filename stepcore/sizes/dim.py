@@ -485,9 +485,23 @@ class Facts:
         known = self._exact.get(quotient.text)
         if known is not None:
             return known
-        result = self.normalise(quotient.numerator) // self.normalise(quotient.divisor)
+        numerator, divisor = self.normalise(quotient.numerator), self.normalise(quotient.divisor)
+        if (exact := self._known(numerator, divisor)) is not None:
+            return exact
+        result = numerator // divisor
         # Facts are recorded about normalised sizes: (K//2)//2 is one about (K/2)//2.
         return result._rebuild(lambda _symbol: None, lambda q: self._exact.get(q.text) or q.numerator // q.divisor)
+
+    def _known(self, numerator: Dim, divisor: Dim) -> Dim | None:
+        """Return the quotient where a factor is asserted to be divisible: ``(D*K)//2`` where 2 divides ``K``."""
+        wanted = exact_quotient(numerator, divisor) if len(numerator.terms) == 1 else None
+        if wanted is None:
+            return None
+        facts = set(self._exact.values())
+        spend(len(facts))
+        divided = (fact * divisor for fact in facts)
+        others = (exact_quotient(numerator, size) for size in divided if size.is_integral)
+        return wanted if any(other is not None and other.is_integral for other in others) else None
 
     def equal(self, left: Dim, right: Dim) -> bool:
         """Return whether two sizes are equal as expressions under what is asserted."""
