@@ -78,10 +78,8 @@ def wrong_at(sizes: Mapping[str, int], others: Mapping[str, int], text: str) -> 
     """Return the note on a program that is right with ``sizes`` and not with ``others``: ``text`` says how."""
     changed = [name for name in others if sizes[name] != others[name]]
     first, second = (", ".join(f"{name}={each[name]}" for name in changed) for each in (sizes, others))
-    only = (
-        " only" if all(others[name] <= 2 * sizes[name] for name in changed) else ""
-    )  # not where it is right up to far
-    return UntestedCondition(f"right at {first}{only}; at {second} this program is wrong: {text}")
+    is_near = all(others[name] <= 2 * sizes[name] for name in changed)  # else it is right up to far
+    return UntestedCondition(f"right at {first}{' only' if is_near else ''}; at {second} this program is wrong: {text}")
 
 
 @lru_cache(maxsize=1024)
