@@ -23,6 +23,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks" / "functions"
 # Results without dimensions, whole numbers with bounds, weights, constants, strides that are no longer the graph's.
 CHOSEN = [
     ("attention", "causal_attention"), ("attention", "grouped_query_attention"), ("attention", "rotary"),
+    ("broadcasting", "shifted_difference"),
     ("gating", "top_two_gate"), ("lookups", "embedding"), ("lookups", "one_hot_product"), ("losses", "cross_entropy"),
     ("norms", "TrainedBatchNorm"), ("norms", "batch_norm"), ("norms", "instance_norm"), ("reductions", "total"),
     ("windows", "ConvReluPool"), ("windows", "conv1d"), ("windows", "max_pool2d"),

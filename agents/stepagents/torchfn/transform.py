@@ -32,6 +32,7 @@ _SIGNS: Final[Mapping[str, str]] = {"add": "+", "sub": "-", "mul": "*", "div": "
 _DROPPED: Final = frozenset({"device", "layout", "pin_memory", "memory_format", "non_blocking"})
 # Called ``torch.NAME`` with the arguments of the graph, they mean the same.
 _PLAIN: Final = frozenset({"default", "Tensor", "Scalar", "dim", "dim_IntList", "int", "self", "Tensor_Scalar"})
+_OPEN: Final = str((1 << 63) - 1)  # the end of a slice that has none
 _SAME: Final[Mapping[str, str]] = {"_softmax": "softmax", "_log_softmax": "log_softmax"}
 # The public functions give the first result alone.
 _FIRST: Final[Mapping[str, str]] = {"_linalg_det": "torch.linalg.det", "linalg_inv_ex": "torch.linalg.inv"}
@@ -172,9 +173,17 @@ def _in_another_way(name: str, overload: str, given: Sequence[str], named: Mappi
         return f"{_FIRST[name]}({given[0]})"
     if name == "linalg_cross":
         return f"torch.linalg.cross({', '.join([*given, *(f'dim={named[key]}' for key in named)])})"
+    if name == "slice" and given[3:] in ([_OPEN], [_OPEN, "1"]) and not named:
+        return f"{given[0]}[{_index_of(int(given[1]), f'{given[2]}:')}]"
     if name in _SAME:
         return f"torch.{_SAME[name]}({given[0]}, {given[1]})"
     return ""
+
+
+def _index_of(dim: int, part: str) -> str:
+    """Return the index that takes ``part`` of a dimension, counted from the front or, where negative, from the end."""
+    places = [":"] * dim + [part] if dim >= 0 else ["...", part] + [":"] * (-dim - 1)
+    return ", ".join(places)
 
 
 def _argument(node: Node, path: Path, value: Any, texts: Mapping[Node, str]) -> str:
