@@ -25,6 +25,7 @@ from stepcore.rewrites import REWRITES
 ROOT = Path(__file__).parents[1]
 OFF = {"simulation": {"run": "off"}}
 EXPERT = (ROOT / "examples" / "swiglu_tiles.py").read_text()
+CYCLES = 27502  # of it
 CHIP = {"timing.hw": "validation"}
 SCRIPT = (ROOT / "tests" / "published" / "attention_single_accum.py").read_text(encoding="utf-8")
 _PATIENCE = 5 * PATIENCE  # a whole search with its verifications
@@ -123,7 +124,7 @@ def test_the_expert_becomes_faster_and_is_taken_as_one_edit(client: Client, fold
     assert (told["state"], told["message"], told["before"]) == ("done", "", EXPERT)
     result = told["result"]
     assert (result["chip"], result["bound"], result["bound_by"]) == ("validation", 6656, "off-chip bandwidth")
-    assert result["before"]["cycles"] == 27502
+    assert result["before"]["cycles"] == CYCLES
     (best,) = [point for point in result["points"] if point["is_best"]]
     assert best["cycles"] < 9275
     assert best["ratio"] == pytest.approx(best["cycles"] / 6656)
@@ -215,7 +216,10 @@ def test_marks_line_ends_tabs_and_names_of_a_text_stay(client: Client, folder: P
     uri = opened(client, folder, "専門家.py", "")
     client.change(uri, 2, {"text": text})
     number = optimize(client, uri, program="専門家", goal="front")
-    client.notification("stepsmith/optimizing", lambda told: told["id"] == number and told.get("cycles") is not None)
+    # The first cycles that are told may be those of the program as it is.
+    client.notification(
+        "stepsmith/optimizing", lambda told: told["id"] == number and 0 < (told.get("cycles") or 0) < CYCLES
+    )
     command(client, "stopOptimizing", id=number)
     told = end(client, number)
     assert told["before"] == text
