@@ -18,7 +18,7 @@ AGENTS = [
     ["optimize"],
     ["jobs"],
     ["worker", "cli"],
-    ["ahead"],
+    ["ahead", "command"],
 ]
 BENCHMARKS = [
     ["", "harness", "candidates", "disturb", "lsp_client", "typing_session", "slow_trials"],

@@ -93,11 +93,13 @@ def test_a_script_takes_the_cycles_of_its_task(path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("plot(E0)", "only a run tells what becomes of its streams"),
-        ("torch.stack([E0])", "only a run tells"),
+        ("from plots import plot; plot(E0)", "only a run tells what becomes of its streams"),
+        ("plot(E0)", "has errors: run `stepsmith check`"),
+        ("from plots import stack; stack([E0])", "only a run tells"),
+        ("torch.stack([E0])", "has errors: run `stepsmith check`"),
         ("if E0.data: step.Promote(b=0).apply(E0)", "only a run tells"),
         ("while E0.data: step.Promote(b=0).apply(E0)", "has errors: run `stepsmith check`"),
-        ("step.Promote(b=0).apply(plot())", "only a run tells"),
+        ("from plots import plot; step.Promote(b=0).apply(plot())", "only a run tells"),
         ("step.Promote(b=7).apply(E0)", "has errors: run `stepsmith check`"),
         ("a, b = step.Copy().apply(E0); step.Zip().apply((a, a))", "has errors: run `stepsmith check`"),
     ],
@@ -159,7 +161,7 @@ fns:
 - {name: Add, func_name: fn_add, init: [0], input_dtype: fp32,
    output_dtype: fp32, apply: "return [state[0] + input[0]]"}
 outputs:
-- {name: S0, dtype: fp32, dims: [N], data_transform: ["return [input_data['E0'].sum(-1)]"]}
+- {name: S0, dtype: fp32, dims: [N], data_transform: ["return input_data['E0'].sum(-1)"]}
 impl: |
   return step.Accum(fn=fn_add, b=1).apply(E0)
 """
@@ -171,7 +173,7 @@ inputs:
 fns:
 - {name: Twice, func_name: fn_twice, input_dtype: fp32, output_dtype: fp32, apply: "return [input[0] * 2]"}
 outputs:
-- {name: S0, dtype: fp32, dims: [M], data_transform: ["return [input_data['E0'] * 2 ** M_value]"]}
+- {name: S0, dtype: fp32, dims: [M], data_transform: ["return input_data['E0'] * 2 ** M_value"]}
 impl: |
   E1 = E0
   for i in range(M_value):
