@@ -90,7 +90,7 @@ outputs:
   dims: {outputs}
   data_transform:
   - |
-    input_data["E0"]
+    torch.zeros(1)
 impl: |
     return {expression}
 """

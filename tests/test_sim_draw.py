@@ -8,7 +8,8 @@ import torch
 from stepcore.dims import E, K, M, N
 from stepcore.findings.errors import SimError
 from stepcore.graph.ir import Port
-from stepcore.sim.draw import draw, torch_dtype
+from stepcore.sim.draw import draw
+from stepcore.sim.dtypes import torch_dtype
 from stepcore.types import Buffer, Multihot, Scalar, StreamType, STuple, as_shape
 
 F32 = Scalar("fp32")

@@ -14,14 +14,8 @@ from torch import Tensor
 
 from stepcore.findings.errors import SimError
 from stepcore.graph.ir import Port
+from stepcore.sim.dtypes import torch_dtype
 from stepcore.types import Multihot, Single, components, dtype_of, tensor_shapes
-
-# None stands for the floating-point type of the run.
-_DTYPES: Final[dict[str, torch.dtype | None]] = {
-    "fp32": None, "fp16": torch.float16, "bf16": torch.bfloat16,
-    "int32": torch.int32, "int64": torch.int64, "bool": torch.bool,
-}  # fmt: skip
-
 
 _MOST: Final = 9  # of whole numbers whose greatest nobody says
 # The dtype is spelled out: torch's default is fp64 while a run in fp64 is prepared.
@@ -32,17 +26,6 @@ _GENERATORS: Final[dict[str, Callable[[tuple[int, ...]], Tensor]]] = {
     "torch.zeros": lambda shape: torch.zeros(shape, dtype=torch.float32),
     "binary": lambda shape: torch.randint(0, 2, shape),
 }
-
-
-def torch_dtype(name: str, floating: torch.dtype) -> torch.dtype:
-    """Return the dtype of a key of ``types.DTYPE_BYTES`` in a run whose ``fp32`` is ``floating``.
-
-    A run in fp64 computes every floating-point type in fp64.
-    """
-    found = _DTYPES[name]
-    if found is None or (found.is_floating_point and floating == torch.float64):
-        return floating
-    return found
 
 
 @contextmanager

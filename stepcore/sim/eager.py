@@ -23,7 +23,7 @@ from stepcore.graph.typed import TypedGraph
 from stepcore.ops.base import Operator
 from stepcore.ops.memory import AffineRead, OffChipTensor
 from stepcore.sim.data import TensorData
-from stepcore.sim.draw import torch_dtype
+from stepcore.sim.dtypes import torch_dtype
 from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError
 from stepcore.sim.inferring import FLOATING
 from stepcore.sim.pysource import compiled

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from stepcore.findings.diagnostics import StepError
-from stepcore.sim.draw import torch_dtype
+from stepcore.sim.dtypes import torch_dtype
 from stepcore.sizes.dim import Dim
 from stepcore.surface.elements import as_element
 from stepcore.text.wording import what_is

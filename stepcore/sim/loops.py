@@ -21,7 +21,7 @@ from stepcore.graph.typed import TypedGraph, TypedNode
 from stepcore.ops.pace import LoopPart, OffChipUse, Routing
 from stepcore.sim.arrival_ops import STATED, came_from
 from stepcore.sim.data import TensorData
-from stepcore.sim.draw import torch_dtype
+from stepcore.sim.dtypes import torch_dtype
 from stepcore.sim.lengths import Lengths
 from stepcore.sim.ragged import RaggedData, StreamData, behind_each_other, chunks
 from stepcore.sim.runtime import RuntimeImpl

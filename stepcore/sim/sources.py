@@ -11,7 +11,8 @@ from torch import Tensor
 from stepcore.findings.errors import SimError
 from stepcore.graph.ir import OutputPort, Port, ProgramSpec, whole_port
 from stepcore.graph.layouts import InputLayout, LayoutError, OutputLayout
-from stepcore.sim.draw import draw, torch_dtype
+from stepcore.sim.draw import draw
+from stepcore.sim.dtypes import torch_dtype
 from stepcore.sim.layout import generated, laid_out, read
 from stepcore.sizes.dim import DimError
 from stepcore.types import tensor_shapes

@@ -15,7 +15,7 @@ from stepcore.fn.allow import NAMESPACES, PREDECLARED_SYMBOLS
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.prelude import SymbolRef, assigned_names
 from stepcore.fn.source import BodySyntaxError, statements
-from stepcore.sim.draw import torch_dtype
+from stepcore.sim.dtypes import torch_dtype
 from stepcore.sim.fnvec.errors import EvaluationLimits, FnRuntimeError
 from stepcore.sim.fnvec.interp import SYMBOL_MAKER, Interpreter
 from stepcore.sim.fnvec.machine import Machine, pointer

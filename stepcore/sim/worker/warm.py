@@ -11,8 +11,11 @@ import fractions  # noqa: F401 - sizes that divide
 import stepcore.check.copies
 import stepcore.check.depths
 import stepcore.check.fifos
+import stepcore.check.references
 import stepcore.check.rewriting
 import stepcore.check.waiting  # streams that are used twice
+import stepcore.fn.forwards
+import stepcore.fn.shapes.references
 import stepcore.fn.torch_signatures  # calls of torch in element functions
 import stepcore.ops.origin_names
 import stepcore.sim.open_sizes
