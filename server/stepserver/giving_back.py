@@ -12,13 +12,12 @@ if TYPE_CHECKING:
     from stepserver.loop import Loop
 
 _FORGOTTEN: Final = 40_000  # characters of text whose analyses may be dropped before their memory is given back
-_AT_ONCE: Final = 400_000  # the same, where messages never cease
 _WORTH: Final = 10_000  # of fewer, what is found is not worth the look through all objects
 SECONDS: Final = 1.0  # after a close: by then the other tabs that are being closed are closed, too
 
 
 class GivingBack:
-    """Counts what was forgotten, and gives its memory back in a quiet moment, since that stops everything for 0.1 s.
+    """Counts what was forgotten, and gives its memory back: of little in a quiet moment, since all else waits 0.1 s.
 
     Args:
         loop: calls later, and calls :meth:`quiet` some time after it was woken.
@@ -54,10 +53,12 @@ class GivingBack:
 
     def _look(self) -> None:
         """See whether what was forgotten outweighs what is kept."""
-        if self._forgotten >= _AT_ONCE:
-            self._release()
-        elif self._forgotten >= min(max(self._kept(), _WORTH), _FORGOTTEN):
-            self._is_due = True
+        if self._forgotten < min(max(self._kept(), _WORTH), _FORGOTTEN):
+            return
+        self._is_due = True
+        if self._forgotten >= _FORGOTTEN and not self._is_awaited():
+            self._release()  # or many files that are opened one after the other would take more and more
+        else:
             self._loop.wake()
 
     def _release(self) -> None:
@@ -68,4 +69,7 @@ class GivingBack:
 
     def _untidy(self) -> None:
         self._is_untidy = True
-        self._loop.wake()
+        if self._is_awaited():
+            self._loop.wake()
+        else:
+            self.quiet()
