@@ -18,7 +18,7 @@ from stepcore.graph.typed import TypedGraph
 from stepcore.sim.draw import is_whole
 from stepcore.sim.written import numbers_in
 from stepcore.text.span import Embedded
-from stepcore.types import components, dtype_of
+from stepcore.types import Single, components, dtype_of
 
 _WORDS: Final = re.compile(
     r"[<>]|==|!=|//|%|\bif\b|where|mask|clamp|clip|elu|shrink|hard|thresh|sign|sgn|abs|floor|ceil|round|trunc|frac|fix|"
@@ -61,18 +61,22 @@ def may_hide(graph: TypedGraph, spec: ProgramSpec) -> bool:
 
 def may_count(graph: TypedGraph, spec: ProgramSpec) -> bool:
     """Whether a program or the references of its task may compute with whole numbers of data, which may wrap."""
-    types = [*(stream.type for stream in graph.streams), *(port.type for port in (*spec.inputs, *spec.parameters))]
-    if any(is_whole(item) for each in types for item in components(each.element)):
+    if any(map(is_whole, _parts(graph, spec))):
         return True
     return any(_casts(block.source.text) for block in (*bodies(graph), *references_of(spec)))
 
 
 def may_overflow(graph: TypedGraph, spec: ProgramSpec) -> bool:
     """Whether a program may hold numbers in fp16, which end at 65,504: by its types or the texts of functions."""
-    types = [*(stream.type for stream in graph.streams), *(port.type for port in (*spec.inputs, *spec.parameters))]
-    if any(dtype_of(item) == "fp16" for each in types for item in components(each.element)):
+    if any(dtype_of(item) == "fp16" for item in _parts(graph, spec)):
         return True
     return any(_halves(block.source.text) for block in bodies(graph))
+
+
+def _parts(graph: TypedGraph, spec: ProgramSpec) -> Iterator[Single]:
+    """Yield what elements of the streams, inputs and parameters of a program hold."""
+    types = (*(stream.type for stream in graph.streams), *(port.type for port in (*spec.inputs, *spec.parameters)))
+    return (item for each in types for item in components(each.element))
 
 
 def references_of(spec: ProgramSpec) -> list[CodeBlock]:

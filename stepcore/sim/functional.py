@@ -349,13 +349,7 @@ class Session:
             computing.said = said
         return said
 
-    def _judge_further(
-        self,
-        graph: TypedGraph,
-        examined: Examined,
-        open_: Untested | None,
-        ways: tuple[bool, tuple[Recipe, ...], bool, bool],
-    ) -> Said:
+    def _judge_further(self, graph: TypedGraph, examined: Examined, open_: Untested | None, ways: _Ways) -> Said:
         def run(world: World) -> Comparison:
             try:
                 return self._compare(graph, world)

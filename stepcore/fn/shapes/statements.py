@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -43,7 +44,7 @@ class AllReturned(Exception):
     """Every path has returned."""
 
 
-class BodyStatements(Expressions):
+class BodyStatements(Expressions, ABC):
     """Abstract interpretation of the statements of one body; what is returned is the affair of subclasses."""
 
     def __init__(
@@ -60,9 +61,9 @@ class BodyStatements(Expressions):
         """Return whether something may change a list in the body, by whatever name."""
         return any(_writes(node) for statement in self.body for node in ast.walk(statement))
 
+    @abstractmethod
     def returned(self, node: ast.expr, scope: dict[str, Any]) -> None:
         """Look at what a body returns."""
-        raise NotImplementedError
 
     def block(self, body: Sequence[ast.stmt], scope: dict[str, Any]) -> None:
         """Follow statements, which change ``scope``.
