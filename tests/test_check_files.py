@@ -367,18 +367,31 @@ def test_objects_that_are_kept_out_are_not_counted_at_each_check(monkeypatch: py
 
 
 @pytest.mark.usefixtures("nothing_kept_out")
-def test_a_check_searches_what_checks_before_it_left(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("found", "before_each_check"),
+    [(200_000, [n // 2 for n in range(20)]), (3, [0, 0, *[1] * 14, *[2] * 4])],
+    ids=["garbage", "in vain"],
+)
+def test_a_check_searches_what_checks_before_it_left(
+    monkeypatch: pytest.MonkeyPatch, found: int, before_each_check: list[int]
+) -> None:
     searched: list[None] = []
+
+    def search() -> int:
+        searched.append(None)
+        return found
+
     monkeypatch.setattr(no_collection, "keeps_out", False)
+    monkeypatch.setattr(no_collection, "_bound", 1_000_000)
     monkeypatch.setattr(no_collection, "_unsearched", 0)
     monkeypatch.setattr("stepcore.system.collector.gc.get_freeze_count", lambda: 0)
     monkeypatch.setattr("stepcore.system.collector.gc.get_count", lambda: (600_000, 0, 0))
-    monkeypatch.setattr("stepcore.system.collector.gc.collect", lambda: searched.append(None))
+    monkeypatch.setattr("stepcore.system.collector.gc.collect", search)
     counts = []
-    for _ in range(6):
+    for _ in range(20):
         check_text(HEAD, PATH)
         counts.append(len(searched))
-    assert counts == [0, 0, 1, 1, 2, 2]  # never after a check, while its result is held
+    assert counts == before_each_check  # never after a check, while its result is held
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])

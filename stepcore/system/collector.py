@@ -6,7 +6,10 @@ import gc
 from typing import Final
 
 # Objects that checks may leave unsearched before the next one searches all objects: some 100 MB, were they all garbage.
-_MOST_UNSEARCHED: Final = 1_000_000
+_UNSEARCHED: Final = 1_000_000
+# The same where the last search found less garbage than this part of them: then it cost a second or two for nothing.
+_WORTH_IT: Final = 0.1
+_UNSEARCHED_AFTER_NOTHING: Final = 8 * _UNSEARCHED
 
 
 def keep_out() -> None:
@@ -27,13 +30,13 @@ class no_collection:
     __slots__ = ("_was_enabled",)
     keeps_out = False
     _unsearched = 0
+    _bound = _UNSEARCHED
 
     def __enter__(self) -> None:
         self._was_enabled = gc.isenabled()
-        if self._was_enabled and no_collection._unsearched > _MOST_UNSEARCHED:
+        if self._was_enabled and no_collection._unsearched > no_collection._bound:
             # Before a check and not after one: by now nobody may hold what the last one made.
-            no_collection._unsearched = 0
-            gc.collect()
+            self._search()
         gc.disable()
 
     def __exit__(self, *_: object) -> None:
@@ -45,6 +48,13 @@ class no_collection:
             gc.freeze()  # both only put lists of objects together: the young ones are old afterwards
             gc.unfreeze()
         gc.enable()
+
+    @staticmethod
+    def _search() -> None:
+        """Look for garbage among all objects; it takes a second where long texts are held and mostly finds none."""
+        is_worth_it = gc.collect() > _WORTH_IT * no_collection._unsearched
+        no_collection._bound = _UNSEARCHED if is_worth_it else _UNSEARCHED_AFTER_NOTHING
+        no_collection._unsearched = 0
 
     @staticmethod
     def _are_some_kept_out() -> bool:
