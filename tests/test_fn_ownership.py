@@ -14,6 +14,7 @@ GLOBAL = """\
 c = [1, 2]
 table = {'a': torch.ones(3)}
 eps = 1e-6
+base = torch.ones(3) * 2
 act = torch.nn.GELU()
 same = torch.nn.Identity()
 view = torch.flatten
@@ -25,6 +26,8 @@ def through(x, y=None):
 def change(x, y):
     y.fill_(0)
     return x
+def ordered(x):
+    return x.sort()[0] + x.flatten().sort()[0].sum()
 def further(v):
     return change(v * 1, v)
 """
@@ -65,6 +68,16 @@ REFUSED = {
     "a helper that changes": "change(1, y=input[0])",
     "a helper of a helper": "further(c)",
     "a helper of the body": "def f(l):\n  l.append(1)\nf(c)",
+    "a list of global in order": "c.sort()",
+    "a list of global in order, by a helper": "ordered(c)",
+    "a list of global in order, by a helper of the body": "def f(x):\n  x.sort()\nf(c)",
+    "a list of global in order, by a lambda": "f = lambda x: x.sort()\nf(c)",
+    "a list of global in order, handed on": "def f(x):\n  return [x]\nf(c)[0].sort()",
+    "a list that may be a tensor": "a = input[0] if M_value > 3 else c\na.sort()",
+    "a list of both": "def f(x):\n  y = x + [1]\n  y[0].zero_()\nf([input[0]])",
+    "a dictionary of two": "a = {'x': input[0]} | {}\na['x'].zero_()",
+    "a number at a place": "a = input[0][input[0].argmax()]\na += 1",
+    "a number of a place": "a = input[0][torch.tensor(1)]\na += 1",
     "a lambda": "f = lambda x: x.zero_()\nf(input[0])",
 }
 LEGAL = {
@@ -84,6 +97,17 @@ LEGAL = {
     "a helper that changes its own": "a = input[0] * 2\nchange(1, a)",
     "another value of a name": "a = input[0]\na = a * 2\na += 1",
     "a number of an item": "n = input[0].sum().item()\nn += 1",
+    "what takes rows of others": "a = torch.zeros(4, 4)\na[0] = input[0][0]\na[1] += 1\nb = a[2]\nb += 1\na[0].mul_(2)",
+    "a row in a loop": "a = torch.zeros_like(input[0])\nfor i in range(4):\n  a[i] = input[0][i]\n  a[i] += 1",
+    "a helper with a tensor of its own": "def f(x):\n  y = x.clone()\n  y[0] = x[1]\n  y[1] += 1\nf(input[0])",
+    "a tensor in order": "a, b = input[0].sort()\nx = input[0]\nc = x.sort()[0] + x.T.sort().values",
+    "tensors in order": "a = {'x': input[0], 'n': [1]}\nb = a['x'].sort()[0]\nc = [x.sort()[0] for x in input]",
+    "one of two in order": "a = input[0] if M_value > 3 else [1]\nb = a.sort()[0]",
+    "a tensor of global in order": "a = base.sort()[0] + table['a'].abs().sort()[0]",
+    "a helper that puts a tensor in order": "def f(x):\n  return x.sort()[0]\na = f(input[0])",
+    "a helper that puts tensors in order": "def f(xs):\n  return [x.sort()[0] for x in xs]\na = f([input[0]])",
+    "a helper of global that puts in order": "a = ordered(input[0])",
+    "a list of its own in order": "a = [x.sum() for x in input[0]]\na.sort()",
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stepcore.fn import allow, torch_table
@@ -19,10 +19,14 @@ _VIEWS: Final[Mapping[str, frozenset[str]]] = {space: allow.names(text) for spac
 _VIEWS_OF_ONE: Final = allow.names(torch_table.VIEWS_OF_ONE)
 _VIEW_ATTRIBUTES: Final = allow.names("T mT H mH real values indices")
 _NUMBERS: Final = allow.names("item size dim numel nelement ndimension stride tolist")
+# What may give a single number: torch takes it as an index of Python, and gives a view.
+_ONE_PLACE: Final = allow.names("argmax argmin sum prod max min amax amin median mode any all squeeze count_nonzero")
 # Python's functions whose result holds the items of their arguments, and those that give one of them.
 _COLLECT: Final = allow.names("list tuple sorted reversed")
 _PAIR: Final = allow.names("zip enumerate")
 _PICK: Final = allow.names("max min")
+# Those that give a number, a text or a new tensor.
+_SINGLE: Final = allow.names("abs all any bool float int len pow round str")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +34,14 @@ class Held:
     """Where a value may come from: ``given`` names what it may be itself, ``item`` what its items may be.
 
     The root "" is what a body got; any other one is the parameter of a helper. A tensor has no ``item``: its parts are
-    views of itself.
+    views of itself. ``lists`` are those of ``given`` that may be lists. ``is_closed`` says that a value certainly is no
+    list and no dictionary: what is put into it is copied (a tensor), or nothing is (a number, a tuple of torch).
     """
 
     given: frozenset[str] = frozenset()
     item: Held | None = None
+    is_closed: bool = False
+    lists: frozenset[str] = frozenset()
 
     @property
     def part(self) -> Held:
@@ -44,12 +51,22 @@ class Held:
     def __or__(self, other: Held) -> Held:
         if self == other:
             return self
-        item = self.item if other.item is None else other.item if self.item is None else self.item | other.item
-        return Held(self.given | other.given, item)
+        items = [held.item for held in (self, other) if held.item is not None]
+        # Of the items of one that is not known as a list nothing is known.
+        item = None if not items else items[0] | items[1] if len(items) > 1 else items[0] | OWN
+        is_closed = self.is_closed and other.is_closed
+        return Held(self.given | other.given, item, is_closed, self.lists | other.lists)
+
+    @staticmethod
+    def of(root: str, item: Held | None = None) -> Held:
+        """Return what may be a list that came from ``root``, or a tensor."""
+        return Held(frozenset({root}), item, lists=frozenset({root}))
 
 
 OWN: Final = Held()
-GIVEN: Final = Held(frozenset({""}))
+GIVEN: Final = Held.of("")
+NEW: Final = Held(is_closed=True)
+TENSOR: Final = Held(frozenset({""}), is_closed=True)
 _DEEPEST: Final = 8  # lists inside each other that are told apart
 
 
@@ -59,6 +76,7 @@ class HelperEffects:
 
     parameters: tuple[str, ...]
     changed: frozenset[str] = frozenset()
+    sorted: frozenset[str] = frozenset()  # parameters that it changes where they are lists
     returned: Held = OWN
     shared: frozenset[str] = frozenset()  # parameters whose defaults all calls share: a helper of ``global``
 
@@ -66,7 +84,7 @@ class HelperEffects:
     def unknown(parameters: Iterable[str]) -> HelperEffects:
         """Return a helper of which nothing is known: it may hand on each argument."""
         names = tuple(parameters)
-        return HelperEffects(names, frozenset(), Held(frozenset(names)))
+        return HelperEffects(names, returned=Held(frozenset(names), lists=frozenset(names)))
 
 
 @dataclass(slots=True)
@@ -76,6 +94,7 @@ class Foreign:
     names: frozenset[str] = frozenset()
     helpers: dict[str, HelperEffects] = field(default_factory=dict)
     callables: dict[str, ast.expr] = field(default_factory=dict)  # names of functions and modules of torch
+    tensors: frozenset[str] = frozenset()  # names that hold what torch gave, and nothing else
 
 
 class Ownership:
@@ -88,6 +107,7 @@ class Ownership:
         self.names: dict[str, Held] = {}
         self.helpers: dict[str, HelperEffects] = {}
         self.changed: set[str] = set()  # parameters of the helper that is looked at
+        self.sorted: set[str] = set()  # those that change where they are lists
         self.returned = OWN
         self._weights = weights  # parameters that are readable by their bare names
         self._modules = modules
@@ -113,9 +133,15 @@ class Ownership:
         self.changed |= roots - {""}
         return "" in roots
 
-    def is_tensor(self, node: ast.expr) -> bool:
-        """Return whether a value certainly is a tensor that a body was given, and no list that ``global`` made."""
-        return self.held(node) == GIVEN and not self.scope.names
+    def sort(self, node: ast.expr) -> bool:
+        """Note that a body calls ``sort`` of ``node``, which changes lists only; return whether it must not."""
+        lists = self.held(node).lists
+        self.sorted |= lists - {""}
+        return "" in lists
+
+    def anything(self) -> Held:
+        """Return what a call that nobody follows hands over: a tensor, or what else ``global`` made."""
+        return TENSOR if self.scope.names <= self.scope.tensors else GIVEN
 
     def binds_size(self, target: ast.expr) -> bool:
         """Whether a target is ``ctx[E]`` of a global block, which binds sizes so and in no other way."""
@@ -123,14 +149,17 @@ class Ownership:
         return is_size and self._may_bind and "ctx" not in self.names
 
     def put(self, base: ast.expr, held: Held) -> None:
-        """Record that something was put into the list or dictionary ``base``."""
+        """Record that something was put into ``base``; a tensor takes numbers and keeps nothing else of it."""
+        if self.held(base).is_closed:
+            return
         depth = 1
         while isinstance(base, ast.Subscript):
             base, depth = base.value, depth + 1
-        if isinstance(base, ast.Name) and held != OWN:
+        before = self.names.get(base.id, OWN) if isinstance(base, ast.Name) else OWN
+        if isinstance(base, ast.Name) and (_roots(held) or before.item is not None):
             for _ in range(min(depth, _DEEPEST)):
                 held = Held(item=held)
-            self.names[base.id] = _cut(self.names.get(base.id, OWN) | held)
+            self.names[base.id] = _cut(before | held)
 
     def widen(self, loop: ast.For) -> None:
         """Let each name hold what any round of a loop may bind it to."""
@@ -161,11 +190,15 @@ class Ownership:
                 return self.held(body) | self.held(orelse)
             case ast.NamedExpr(value=value):
                 return self.held(value)
-            case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
-                return self._joined(self.held(left), self.held(right))
-            case ast.ListComp(elt=item, generators=rounds) | ast.GeneratorExp(elt=item, generators=rounds):
-                return self._collected(item, rounds)
-            case ast.DictComp(value=item, generators=rounds):
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._joined(self.held(left), op, self.held(right))
+            case ast.UnaryOp() | ast.Compare() | ast.Constant() | ast.JoinedStr():
+                return NEW
+            case (
+                ast.ListComp(elt=item, generators=rounds)
+                | ast.GeneratorExp(elt=item, generators=rounds)
+                | ast.DictComp(value=item, generators=rounds)
+            ):
                 return self._collected(item, rounds)
         return OWN
 
@@ -183,26 +216,28 @@ class Ownership:
 
     def _attribute(self, base: ast.expr, name: str) -> Held:
         if self._may_bind and name in ("weight", "bias"):
-            return GIVEN  # PyTorch refuses to change them in place where gradients are kept, as in a Python file
+            return TENSOR  # PyTorch refuses to change them in place where gradients are kept, as in a Python file
         return self.held(base).part if name in _VIEW_ATTRIBUTES else OWN
 
     def _named(self, name: str) -> Held:
         if name in self.names:
             return self.names[name]
         if name in self.arguments:
-            return Held(GIVEN.given, GIVEN)
+            return Held.of("", TENSOR)
         if name in self._weights:
-            return GIVEN
+            return TENSOR
         if name == "input_data":
-            return Held(GIVEN.given, GIVEN)
+            return Held.of("", TENSOR)
         if name == "ctx":
-            return Held(GIVEN.given, OWN)  # its numbers are nobody's
-        return Held(GIVEN.given, GIVEN) if name in self.foreign & self.scope.names else OWN
+            return Held.of("", OWN)  # its numbers are nobody's
+        if name not in self.foreign or name not in self.scope.names:
+            return OWN
+        return TENSOR if name in self.scope.tensors else Held.of("", GIVEN)
 
     def _part(self, base: Held, index: ast.expr) -> Held:
         if base.item is not None:
             return Held(item=base.item) if isinstance(index, ast.Slice) else base.item
-        return OWN if self._is_advanced(index) else base
+        return NEW if self._is_advanced(index) else base
 
     def _is_advanced(self, index: ast.expr) -> bool:
         """Return whether an index certainly is a list, a mask or a tensor of places: torch copies what it reads so."""
@@ -211,18 +246,22 @@ class Ownership:
                 return True
             case ast.Tuple(elts=parts):
                 return any(map(self._is_advanced, parts))
+            case ast.Call(func=ast.Attribute(attr="tensor" | "as_tensor"), args=[ast.Constant(), *_]):
+                return False
             case ast.Call(func=ast.Attribute(attr=name)):
-                return name not in _NUMBERS
+                return name not in _NUMBERS and name not in _ONE_PLACE
             case ast.Subscript(value=base):
                 held = self.held(base)
                 return bool(held.given) or bool(held.part.given)
         return False
 
-    def _joined(self, left: Held, right: Held) -> Held:
-        """Return what ``+`` and ``*`` give: a new tensor, or a new list of the items of both."""
-        if GIVEN in (left, right) or (left.item is None and right.item is None):
+    def _joined(self, left: Held, op: ast.operator, right: Held) -> Held:
+        """Return what an operator gives: a new tensor, a new list of the items of both, or one dictionary of both."""
+        if TENSOR in (left, right) or NEW in (left, right):
+            return NEW
+        if not isinstance(op, ast.Add | ast.Mult | ast.BitOr) or (left.item is None and right.item is None):
             return OWN
-        return _list_of(held.part for held in (left, right) if held.item is not None)
+        return _list_of(held.part for held in (left, right) if held.item is not None or held.lists)
 
     def _collected(self, item: ast.expr, rounds: list[ast.comprehension]) -> Held:
         before = dict(self.names)
@@ -247,26 +286,32 @@ class Ownership:
             if function.id in _PICK:
                 return _any_of(held.part | held for held in arguments)
             if function.id in allow.BUILTINS:
-                return OWN
+                return NEW if function.id in _SINGLE else OWN
         return self._handed_on(node)
 
     def _method(self, function: ast.Attribute) -> Held:
         base, name = self.held(function.value), function.attr
         if base.item is not None and name in allow.CONTAINER_METHODS:
             return Held(item=base.item) if name in ("copy", "values", "items", "keys") else base.item
-        return base.part if name in _VIEWS["torch.Tensor"] or allow.is_inplace(name) else OWN
+        is_view = name in _VIEWS["torch.Tensor"] or allow.is_inplace(name)
+        if base.is_closed or name not in allow.CONTAINER_METHODS:
+            is_closed = name != "tolist"
+            return Held(base.part.given if is_view else frozenset(), None, is_closed)
+        return base.part if is_view else OWN
 
     def _handed_on(self, node: ast.Call) -> Held:
         """Return what a function of torch, a module or a helper may hand on of its arguments."""
         torch_name = self._torch_name(node.func)
         if torch_name is not None:
             space, name = torch_name
+            is_closed = space != "torch.ops.aten"  # which gives lists where torch gives tuples
+            new = NEW if is_closed else OWN
             if name not in _VIEWS.get(space, ()):
-                return OWN
+                return new
             operands = [argument for argument in node.args if not isinstance(argument, ast.Constant)]
             if name in _VIEWS_OF_ONE and len(operands) > 1:
-                return OWN
-            return Held(_any_of(self._all_parts(node)).given)
+                return new
+            return Held(_any_of(self._all_parts(node)).given, None, is_closed)
         helper = self.helper(node)
         if helper is None:
             is_builtin = isinstance(node.func, ast.Name) and node.func.id in allow.BUILTINS
@@ -320,7 +365,9 @@ class Ownership:
         changed = [given.get(name, OWN) for name in helper.changed]
         roots = {root for held in changed for root in held.given | held.part.given}
         self.changed |= roots - {""}
-        return "" in roots
+        lists = {root for name in helper.sorted for root in _lists(given.get(name, OWN))}
+        self.sorted |= lists - {""}
+        return "" in roots or "" in lists
 
     def complaint(self, base: ast.expr) -> str:
         """Return the message for a change of ``base``."""
@@ -333,7 +380,7 @@ class Ownership:
         if self._may_bind:
             what = "ctx" if name == "ctx" else f"{name} may be ctx, or a view of a weight, and"
             return f"{what} must not change in place; write ctx[E] = 3 for a size, and clone() for a tensor"
-        if self.names.get(name, OWN) != OWN:
+        if _roots(self.names.get(name, OWN)):
             return f"{name} may be a view of an input, the state or a weight and must not change in place; use clone()"
         return f"{name} must not change in place: functions are pure; compute a new tensor"
 
@@ -343,12 +390,16 @@ def _cut(held: Held, depth: int = _DEEPEST) -> Held:
     if held.item is None:
         return held
     if not depth:
-        return Held(held.given | _roots(held))
-    return Held(held.given, _cut(held.item, depth - 1))
+        return Held(held.given | _roots(held), lists=held.lists | _lists(held))
+    return replace(held, item=_cut(held.item, depth - 1))
 
 
 def _roots(held: Held) -> frozenset[str]:
     return held.given if held.item is None else held.given | _roots(held.item)
+
+
+def _lists(held: Held) -> frozenset[str]:
+    return held.lists if held.item is None else held.lists | _lists(held.item)
 
 
 def _plain(argument: ast.expr) -> ast.expr:
@@ -356,10 +407,10 @@ def _plain(argument: ast.expr) -> ast.expr:
 
 
 def _any_of(values: Iterable[Held]) -> Held:
-    found = OWN
+    found: Held | None = None
     for held in values:
-        found |= held
-    return found
+        found = held if found is None else found | held
+    return OWN if found is None else found
 
 
 def _list_of(values: Iterable[Held]) -> Held:
@@ -368,10 +419,12 @@ def _list_of(values: Iterable[Held]) -> Held:
 
 
 def _substituted(held: Held, given: Mapping[str, Held]) -> Held:
-    found = Held(held.given & GIVEN.given, None if held.item is None else _substituted(held.item, given))
-    for root in held.given - GIVEN.given:
-        found |= given.get(root, OWN)
-    return _cut(found)
+    passed = [given.get(root, OWN) for root in held.given - GIVEN.given]
+    if held.is_closed:  # whatever it may share memory with, it is no list
+        return Held((held.given & GIVEN.given) | _any_of(passed).given, None, is_closed=True)
+    item = None if held.item is None else _substituted(held.item, given)
+    itself = Held(held.given & GIVEN.given, item, lists=held.lists & GIVEN.given)
+    return _cut(_any_of(passed if passed and itself == OWN else [itself, *passed]))
 
 
 def _bindings(loop: ast.For) -> Iterator[tuple[str, Callable[[Ownership], Held]]]:

@@ -415,10 +415,16 @@ _NUMERIC: Final = frozenset({"Symbol", "abs", "bool", "float", "int", "len", "po
 
 def named_callables(body: tuple[ast.stmt, ...]) -> Iterator[tuple[str, ast.expr]]:
     """Yield the names that ``global`` binds once, to a function or a module: ``act = torch.nn.GELU()``."""
+    for name, value in bound_once(body):
+        if isinstance(value, ast.Attribute | ast.Call):
+            yield name, value
+
+
+def bound_once(body: tuple[ast.stmt, ...]) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that ``global`` binds once, in a line of their own, with their values."""
     nodes = ast.walk(ast.Module(list(body), []))
     stored = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     for statement in body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() | ast.Call() as value):
-                if stored[name] == 1:
-                    yield name, value
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if stored[name] == 1:
+                yield name, value

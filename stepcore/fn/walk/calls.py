@@ -140,20 +140,21 @@ class CallWalk(ValueWalk):
         name, base = function.attr, function.value
         if name in allow.RANDOM_METHODS and not self._may_draw:
             self.report("STEP304", function, f"{name} draws random numbers: functions are pure; {DRAWN}")
-        elif self._changes(node, name, base) and (self.own.change(base) or dotted(base) == ("ctx",)):
+        elif self._may_not(node, name, base):
             self.report("STEP310", node, self.own.complaint(base))
         elif name in _LENGTHEN:
             for argument in node.args:
                 held = self.own.held(argument)
                 self.own.put(base, held.part if name == "extend" else held)
 
-    def _changes(self, node: ast.Call, name: str, base: ast.expr) -> bool:
-        """Whether a method changes what it is called at: ``sort`` does so at a list, and not at a tensor."""
-        if name == "sort" and (node.args or any(keyword.arg in _TENSOR_SORT for keyword in node.keywords)):
-            return False  # a list takes none of these, and so is not changed either
-        if name == "sort" and self.own.is_tensor(base):
-            return False
-        return allow.is_inplace(name) or name in allow.CONTAINER_CHANGES
+    def _may_not(self, node: ast.Call, name: str, base: ast.expr) -> bool:
+        """Whether a method changes what it is called at, and must not; ``sort`` changes a list, and no tensor."""
+        if name == "sort":
+            # A list takes none of these.
+            is_tensor = node.args or any(keyword.arg in _TENSOR_SORT for keyword in node.keywords)
+            return not is_tensor and (self.own.sort(base) or dotted(base) == ("ctx",))
+        is_change = allow.is_inplace(name) or name in allow.CONTAINER_CHANGES
+        return is_change and (self.own.change(base) or dotted(base) == ("ctx",))
 
     def _subscript(self, node: ast.Subscript) -> None:
         base, index = node.value, node.slice

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from stepcore.fn.bulk import MAX_BITS
 from stepcore.fn.members import no_tensor
-from stepcore.fn.ownership import GIVEN
 from stepcore.fn.placement import COMPLEX, PERCENT
 from stepcore.fn.walk.targets import TargetWalk
 
@@ -91,7 +90,7 @@ class ValueWalk(TargetWalk):
     def _lambda(self, node: ast.Lambda) -> None:
         def body() -> None:
             for argument in node.args.args:  # nobody follows with what it is called
-                self.own.names[argument.arg] = GIVEN
+                self.own.names[argument.arg] = self.own.anything()
             self.expression(node.body)
 
         self._scoped(node.args, body)

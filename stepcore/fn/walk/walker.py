@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from stepcore.findings import budget
 from stepcore.fn import aliases, plain_types
 from stepcore.fn.decl import FnScope
 from stepcore.fn.ownership import OWN, Foreign, Held, HelperEffects
-from stepcore.fn.prelude import assigned_names, changeable, named_callables, prelude_names
+from stepcore.fn.prelude import assigned_names, bound_once, changeable, named_callables, prelude_names
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.fn.walk.calls import CallWalk
 from stepcore.fn.walk.finding import BodyKind
@@ -131,11 +132,12 @@ class Walker(CallWalk):
         self._scoped(node.args, lambda: self._helper_body(node))
 
     def _helper_body(self, node: ast.FunctionDef) -> None:
-        kind, names, outer = self.kind, dict(self.own.names), (self.own.changed, self.own.returned)
+        kind, names = self.kind, dict(self.own.names)
+        outer = (self.own.changed, self.own.sorted, self.own.returned)
         parameters = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-        self.own.changed, self.own.returned = set(), OWN
+        self.own.changed, self.own.sorted, self.own.returned = set(), set(), OWN
         for parameter in parameters:
-            self.own.names[parameter] = Held(frozenset({parameter}))
+            self.own.names[parameter] = Held.of(parameter)
         self.own.helpers[node.name] = HelperEffects.unknown(parameters)  # while it is looked at
         local = assigned_names(node.body)
         if kind is BodyKind.PRELUDE:
@@ -152,9 +154,11 @@ class Walker(CallWalk):
         self._depth = depth
         self._bulk.reset(known)
         changed = frozenset(self.own.changed & set(parameters))
+        ordered = frozenset(self.own.sorted & set(parameters))
         shared = _shared(node.args) if kind is BodyKind.PRELUDE else frozenset()
-        self.own.helpers[node.name] = HelperEffects(tuple(parameters), changed, self.own.returned, shared)
-        self.own.changed, self.own.returned = outer[0] | (self.own.changed - changed), outer[1]
+        self.own.helpers[node.name] = HelperEffects(tuple(parameters), changed, ordered, self.own.returned, shared)
+        self.own.changed = outer[0] | (self.own.changed - changed)
+        self.own.sorted, self.own.returned = outer[1] | (self.own.sorted - ordered), outer[2]
         self.kind, self.own.names = kind, names
 
 
@@ -179,7 +183,8 @@ def _foreign(scope: FnScope) -> Foreign:
         except (budget.OutOfBudget, RecursionError):
             return found
     found.helpers.update(walker.own.helpers)
-    return found
+    closed = (name for name, value in bound_once(body) if walker.own.held(value).is_closed)
+    return replace(found, tensors=frozenset(closed))
 
 
 def _shared(arguments: ast.arguments) -> frozenset[str]:
