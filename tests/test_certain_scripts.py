@@ -131,6 +131,13 @@ def test_the_division_of_a_size_has_a_fix() -> None:
 
 
 RIGHT = [
+    "assert torch.equal(step.Map(fn=twice).apply(E0).data[0], torch.arange(12.0).view(3, 4) * 2)",
+    "torch.testing.assert_close(step.Map(fn=twice).apply(E0).data[0], expected=2 * torch.arange(12.0).view(3, 4))",
+    "x = [torch.sum(step.Map(fn=twice).apply(each).data[0]) for each in step.Copy().apply(E0)]",
+    "def f(stream):\n    return torch.sum(step.Map(fn=twice).apply(stream).data[0])\n\n\nx = f(E0)",
+    "x = torch.set_default_dtype(step.Map(fn=twice).apply(E0).data[0].dtype)",
+    "x = torch.zeros(step.Map(fn=twice).apply(E0).data[0].shape)",
+    "x = torch.nn.Linear(4, 2)(step.Map(fn=twice).apply(E0).data[0])",
     "x = E0.data[0]",
     "x = E0.data[-1]",
     "n = E0.shape[1]",

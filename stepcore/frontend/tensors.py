@@ -21,6 +21,7 @@ _FLOATING: Final = frozenset({"float16", "bfloat16", "float32", "float64"})
 _DTYPES: Final = _FLOATING | {"bool", "uint8", "int8", "int16", "int32", "int64"}
 _SIZED: Final = frozenset({"zeros", "ones", "empty", "rand", "randn"})
 _LIKE: Final = frozenset({"zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"})
+_OF_DATA: Final = frozenset({"tensor", "as_tensor"})
 _SAME: Final = frozenset({"clone", "contiguous", "detach", "cpu", "cuda"})
 _MOST: Final = 2**40  # as a size; larger numbers are none
 _DEEPEST: Final = 16  # lists in each other that are looked into
@@ -40,6 +41,11 @@ def dtype_of(value: Value) -> str | None:
     return name if name in _DTYPES else None
 
 
+def is_made(name: str) -> bool:
+    """Return whether :func:`made` knows this function of torch."""
+    return name in _SIZED or name in _LIKE or name in _OF_DATA or name in _OTHERS
+
+
 def made(name: str, args: Values, given: Mapping[str, Value], floating: str | None) -> TensorValue | None:
     """Return the tensor that ``torch.NAME`` makes of its arguments; None where it is none of those that are known.
 
@@ -52,7 +58,7 @@ def made(name: str, args: Values, given: Mapping[str, Value], floating: str | No
     elif name in _LIKE:
         like = args[0] if args else UNKNOWN
         sizes, own = (like.sizes, like.dtype) if isinstance(like, TensorValue) else (None, None)
-    elif name in ("tensor", "as_tensor"):
+    elif name in _OF_DATA:
         data = args[0] if args else given.get("data", UNKNOWN)
         sizes, own = (data.sizes, data.dtype) if isinstance(data, TensorValue) else _literal(data, floating)
     elif name in _OTHERS:
