@@ -136,6 +136,9 @@ TAKEN = [
     "!v[v.argsort()]",
     "!A[v > -100].sum(1)",
     "!torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])",
+    "!if A.sum() > -10000:\n  return v\nreturn A @ A",
+    "!for i in range(3):\n  if A.sum() > -10000:\n    return v\nreturn A @ A",
+    "!if A.sum() > -10000:\n  if v.sum() > -10000:\n    return v\n  x = A\nelse:\n  x = v\nreturn x",
 ]
 
 

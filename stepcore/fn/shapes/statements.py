@@ -153,6 +153,7 @@ class BodyStatements(Expressions, ABC):
         if len(outcomes) > 1 and any(self._differ(outcomes[0].get(name), value) for name, value in outcomes[1].items()):
             self._look(node.test, outcomes, decided)
         self._following.pop()
+        self._may_have_left(node)
 
     def _differ(self, left: Any, right: Any) -> bool:
         """Return whether two arms bind a name to tensors that certainly have different shapes or types."""
@@ -234,6 +235,18 @@ class BodyStatements(Expressions, ABC):
         self._following = following
         for name in assigned_names([node]):
             scope[name] = None
+        self._may_have_left(node)
+
+    def _may_have_left(self, node: ast.If | ast.For) -> None:
+        """Follow nothing behind what may have returned where only what certainly runs counts.
+
+        Raises:
+            AllReturned: it may have.
+        """
+        if self.certain_only and any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
+            if self._given is not None:
+                self._given.append(None)
+            raise AllReturned
 
     def helped(self, helper: GlobalFunction, args: list[Any], kwargs: Mapping[str, Any]) -> Any:
         """Follow a function of ``global`` for these arguments: what certainly fails in it fails where it is called.
