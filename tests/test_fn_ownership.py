@@ -77,10 +77,14 @@ REFUSED = {
     "a list of both": "def f(x):\n  y = x + [1]\n  y[0].zero_()\nf([input[0]])",
     "a dictionary of two": "a = {'x': input[0]} | {}\na['x'].zero_()",
     "a number at a place": "a = input[0][input[0].argmax()]\na += 1",
+    "perhaps a number at a place": "a = input[0][input[0].argmax(0)]\na += 1",
+    "perhaps one from the end": "a = input[0][torch.argmax(input[0], dim=-1)]\na += 1",
     "a number of a place": "a = input[0][torch.tensor(1)]\na += 1",
     "a lambda": "f = lambda x: x.zero_()\nf(input[0])",
 }
 LEGAL = {
+    "rows at places": "a = input[0][input[0].argmax(1)]\na += 1",
+    "rows by a mask": "a = input[0][torch.any(input[0] > 0, dim=-2)]\na += 1",
     "a copy": "a = input[0].clone()\na.view(-1)[0] = 1",
     "a new tensor": "a = input[0] * 2\na += 1\na[0] = 3\na.chunk(2)[0].zero_()",
     "a sum of two": "a = input[0] + table['a'].sum()\na[0].zero_()",

@@ -98,9 +98,9 @@ class _Priced(Shapes):
             self._products.fresh.append(result)
         return result
 
-    def _same(self, name: str, args: Sequence[Any]) -> AbstractTensor | None:
+    def _same(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> AbstractTensor | None:
         before = self.flops
-        result = super()._same(name, args)
+        result = super()._same(name, args, kwargs)
         self._reprice(before, self._prices.get(name, 1))
         return result
 

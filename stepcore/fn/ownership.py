@@ -249,7 +249,7 @@ class Ownership:
             case ast.Call(func=ast.Attribute(attr="tensor" | "as_tensor"), args=[ast.Constant(), *_]):
                 return False
             case ast.Call(func=ast.Attribute(attr=name)):
-                return name not in _NUMBERS and name not in _ONE_PLACE
+                return name not in _NUMBERS and (name not in _ONE_PLACE or _leaves_dimensions(index))
             case ast.Subscript(value=base):
                 held = self.held(base)
                 return bool(held.given) or bool(held.part.given)
@@ -392,6 +392,18 @@ def _cut(held: Held, depth: int = _DEEPEST) -> Held:
     if not depth:
         return Held(held.given | _roots(held), lists=held.lists | _lists(held))
     return replace(held, item=_cut(held.item, depth - 1))
+
+
+def _leaves_dimensions(reduction: ast.Call) -> bool:
+    """Return whether a reduction certainly is no single number: it is along one of two dimensions or more."""
+    dims = [*reduction.args, *(keyword.value for keyword in reduction.keywords if keyword.arg == "dim")]
+    for dim in dims:
+        match dim:
+            case ast.Constant(value=int() as number) if type(number) is int:
+                return number >= 1
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
+                return number >= 2
+    return False
 
 
 def _roots(held: Held) -> frozenset[str]:

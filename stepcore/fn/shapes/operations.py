@@ -45,6 +45,9 @@ _ACTIVATIONS: Final = allow.names(
     """celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus
     softshrink softsign tanhshrink"""
 )
+_BIASED: Final = allow.names("std var")  # between dimension and keepdim they take whether they are unbiased
+_TYPED: Final = allow.names("softmax log_softmax softmin cumsum cumprod")  # whose element type may be asked for
+_SUMS: Final = allow.names("sum prod nansum cumsum cumprod")  # of whole numbers these are int64
 _WRITES: Final = allow.names("copy_ fill_ fill_diagonal_ zero_")  # elements that were computed before, or nowhere
 _POINTWISE: Final = allow.POINTWISE | _ACTIVATIONS | {"masked_fill", "where"}
 _LISTS: Final = allow.names("stack cat concat concatenate hstack vstack")
@@ -101,12 +104,15 @@ class Shapes:
             einsum(self.compare, args)
         if name in ("max", "min") and len(args) > 1 and isinstance(args[1], AbstractTensor):
             return self.pointwise("maximum", args)
+        if name == "where" and len(args) + len(kwargs) == 1:
+            self.count(None)  # the places of what is true, a tensor for each dimension
+            return None
         if name in _POINTWISE:
             return self.pointwise(name, [*args, *kwargs.values()])
         if name in _REDUCTIONS or name in ("max", "min"):
             return self.reduce(name, args, kwargs)
         if name in _SAME_SHAPE:
-            return self._same(name, args)
+            return self._same(name, args, kwargs)
         rule = _RULES.get(name)
         if rule is None:
             self.count(None if any(isinstance(a, AbstractTensor) for a in args) else Dim.of(0))
@@ -126,13 +132,16 @@ class Shapes:
             self.count(numel(shape))
         return AbstractTensor(shape, _result_dtype(name, values))
 
-    def _same(self, name: str, args: Sequence[Any]) -> AbstractTensor | None:
+    def _same(self, name: str, args: Sequence[Any], kwargs: Kwargs) -> AbstractTensor | None:
         value = args[0]
         if not isinstance(value, AbstractTensor):
             self.count(None)
             return None
         self.count(numel(value.shape))
-        return AbstractTensor(value.shape, "int64" if name == "argsort" else value.dtype)
+        if name == "argsort":
+            return AbstractTensor(value.shape, "int64")
+        is_typed = name in _TYPED and ("dtype" in kwargs or len(args) > 2)
+        return AbstractTensor(value.shape, None if is_typed else _summed_dtype(name, value.dtype))
 
     def reduce(self, name: str, args: Sequence[Any], kwargs: Kwargs) -> Any:
         """Return what a reduction gives along the dimensions that it is told, or over all."""
@@ -142,17 +151,20 @@ class Shapes:
             return None
         self.count(numel(value.shape))
         rest = list(args[2:] if name == "norm" and len(args) > 1 else args[1:])
+        if name in _BIASED:
+            rest = [] if rest and isinstance(rest[0], bool) else [*rest[:1], *rest[2:]]
         dim = kwargs.get("dim", kwargs.get("axis", rest[0] if rest else ()))
         keep = kwargs.get("keepdim", kwargs.get("keepdims", rest[1] if len(rest) > 1 else False))
         dtype = {"argmax": "int64", "argmin": "int64", "all": "bool", "any": "bool"}.get(name, value.dtype)
-        if name in ("sum", "prod") and value.dtype in ("bool", "int32"):
-            dtype = "int64"
+        dtype = _summed_dtype(name, dtype)
         if "dtype" in kwargs or not isinstance(keep, bool):
             return None
         if isinstance(dim, list) and not dim:
             return None  # what no dimensions mean differs between reductions
         if dim == () and not rest and "dim" not in kwargs and "axis" not in kwargs:
-            return AbstractTensor((), dtype)
+            if not keep:
+                return AbstractTensor((), dtype)
+            return AbstractTensor(None if value.shape is None else (Dim.of(1),) * len(value.shape), dtype)
         shape = self._without(value.shape, dim, keep)
         if name in ("max", "min"):
             return None if shape is None else Pair(AbstractTensor(shape, dtype), AbstractTensor(shape, "int64"))
@@ -213,11 +225,21 @@ _INTEGRAL: Final = _BITWISE | {
 }  # fmt: skip
 
 
+def _summed_dtype(name: str, dtype: str | None) -> str | None:
+    """Return the element type of what sums or multiplies elements of ``dtype``, None where it is not known."""
+    if name == "logsumexp" and dtype not in FLOATS:
+        return None
+    return "int64" if name in _SUMS and dtype in ("bool", "int32") else dtype
+
+
 def _result_dtype(name: str, values: Sequence[Any]) -> str | None:
+    if name == "float_power":
+        return None  # fp64, which no stream has
     if name in _COMPARISONS:
         return "bool"
     if name in ("where", "lerp", "addcmul", "addcdiv", "clamp", "clip", "nan_to_num"):
-        values = values[1:] if name == "where" else values[:1]
+        is_bounded = name in ("clamp", "clip") and any(isinstance(value, AbstractTensor) for value in values[1:])
+        values = values[1:] if name == "where" else values if is_bounded else values[:1]
         if name == "where" and len(values) == 2 and all(isinstance(value, Dim) for value in values):
             return "int64"  # which torch makes of whole numbers
     dtypes = {value.dtype for value in values if isinstance(value, AbstractTensor)}

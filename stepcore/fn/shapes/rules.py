@@ -82,7 +82,7 @@ def _like(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
 
 
 def _new(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    return AbstractTensor(_sizes(args[1:]), _dtypeargument(kwargs, args[0].dtype))
+    return AbstractTensor(_sizes(args[1:] or (kwargs["size"],)), _dtypeargument(kwargs, args[0].dtype))
 
 
 def _arange(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
