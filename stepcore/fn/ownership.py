@@ -396,14 +396,9 @@ def _cut(held: Held, depth: int = _DEEPEST) -> Held:
 
 def _leaves_dimensions(reduction: ast.Call) -> bool:
     """Return whether a reduction certainly is no single number: it is along one of two dimensions or more."""
-    dims = [*reduction.args, *(keyword.value for keyword in reduction.keywords if keyword.arg == "dim")]
-    for dim in dims:
-        match dim:
-            case ast.Constant(value=int() as number) if type(number) is int:
-                return number >= 1
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
-                return number >= 2
-    return False
+    given = (*reduction.args, *(keyword.value for keyword in reduction.keywords if keyword.arg == "dim"))
+    dim = next((number for number in map(constant_index, given) if number is not None), None)
+    return dim is not None and (dim >= 1 or dim <= -2)
 
 
 def _roots(held: Held) -> frozenset[str]:

@@ -413,13 +413,6 @@ def _is_fixed(value: ast.expr, fixed: set[str]) -> bool:
 _NUMERIC: Final = frozenset({"Symbol", "abs", "bool", "float", "int", "len", "pow", "round", "str"})
 
 
-def named_callables(body: tuple[ast.stmt, ...]) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the names that ``global`` binds once, to a function or a module: ``act = torch.nn.GELU()``."""
-    for name, value in bound_once(body):
-        if isinstance(value, ast.Attribute | ast.Call):
-            yield name, value
-
-
 def bound_once(body: tuple[ast.stmt, ...]) -> Iterator[tuple[str, ast.expr]]:
     """Yield the names that ``global`` binds once, in a line of their own, with their values."""
     nodes = ast.walk(ast.Module(list(body), []))

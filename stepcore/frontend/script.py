@@ -246,8 +246,11 @@ class ScriptElaborator(Elaborator):
         """Return the tensor that a call of torch makes, None where it is nothing that is known."""
         if isinstance(callee, Method) and not isinstance(callee.owner, TensorValue):
             return None
-        if isinstance(callee, ModuleRef) and not self._makes_tensor(callee.name):
-            return None  # before anything is evaluated, which whoever calls does once
+        if isinstance(callee, ModuleRef):
+            if callee.name.startswith("torch.set_default"):
+                self._floating = None
+            if not callee.name.startswith("torch.") or not tensors.is_made(callee.name.removeprefix("torch.")):
+                return None  # before anything is evaluated, which whoever calls does once
         args = items_of(self, node.args)
         given: dict[str, Value] = {keyword.arg or "": self.evaluate(keyword.value) for keyword in node.keywords}
         self.gives_away([*(args or ()), *given.values()])
@@ -257,12 +260,6 @@ class ScriptElaborator(Elaborator):
             found = tensors.called(callee.owner, callee.name, args or (), given)
         is_open = args is None or "" in given or any(context.endless for context in self.frame.context.chain())
         return TensorValue(None, None) if found is not None and is_open else found
-
-    def _makes_tensor(self, name: str) -> bool:
-        """Whether this is a function of torch whose tensors are known, as far as their arguments are."""
-        if name.startswith("torch.set_default"):
-            self._floating = None
-        return name.startswith("torch.") and tensors.is_made(name.removeprefix("torch."))
 
     def _type_of_tensors(
         self, node: ast.Call, given: Mapping[str, ast.expr], values: Mapping[str, Value]

@@ -152,9 +152,10 @@ class CallWalk(ValueWalk):
         if name == "sort":
             # A list takes none of these.
             is_tensor = node.args or any(keyword.arg in _TENSOR_SORT for keyword in node.keywords)
-            return not is_tensor and (self.own.sort(base) or dotted(base) == ("ctx",))
-        is_change = allow.is_inplace(name) or name in allow.CONTAINER_CHANGES
-        return is_change and (self.own.change(base) or dotted(base) == ("ctx",))
+            is_change, note = not is_tensor, self.own.sort
+        else:
+            is_change, note = allow.is_inplace(name) or name in allow.CONTAINER_CHANGES, self.own.change
+        return is_change and (note(base) or dotted(base) == ("ctx",))
 
     def _subscript(self, node: ast.Subscript) -> None:
         base, index = node.value, node.slice

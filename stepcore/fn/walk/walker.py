@@ -12,7 +12,7 @@ from stepcore.findings import budget
 from stepcore.fn import aliases, plain_types
 from stepcore.fn.decl import FnScope
 from stepcore.fn.ownership import OWN, Foreign, Held, HelperEffects
-from stepcore.fn.prelude import assigned_names, bound_once, changeable, named_callables, prelude_names
+from stepcore.fn.prelude import assigned_names, bound_once, changeable, prelude_names
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.fn.walk.calls import CallWalk
 from stepcore.fn.walk.finding import BodyKind
@@ -174,7 +174,12 @@ def _foreign(scope: FnScope) -> Foreign:
         body = statements(scope.prelude)
     except BodySyntaxError:
         return Foreign()  # reported where the block is checked
-    found = Foreign(changeable(body), callables=dict(named_callables(body)))
+    once = dict(bound_once(body))
+    # What may be a function or a module: ``act = torch.nn.GELU()``.
+    callables: dict[str, ast.expr] = {
+        name: value for name, value in once.items() if isinstance(value, ast.Attribute | ast.Call)
+    }
+    found = Foreign(changeable(body), callables=callables)
     walker = Walker(BodyKind.PRELUDE, scope, set(prelude_names(scope.prelude)))
     # Once for each block, whoever asks first: so it is no step of a document.
     with budget.using(budget.Budget.for_text(len(scope.prelude.source.text))):
@@ -183,7 +188,7 @@ def _foreign(scope: FnScope) -> Foreign:
         except (budget.OutOfBudget, RecursionError):
             return found
     found.helpers.update(walker.own.helpers)
-    closed = (name for name, value in bound_once(body) if walker.own.held(value).is_closed)
+    closed = (name for name, value in once.items() if walker.own.held(value).is_closed)
     return replace(found, tensors=frozenset(closed))
 
 
