@@ -226,6 +226,12 @@ RIGHT = [
     (BUFFER, "x[int(x.argmax())] + x[torch.arange(4)].sum()"),
     (BUFFER, "torch.einsum('i,j->', x, x.expand(3, 4)[0])"),
     (BUFFER, "torch.zeros(x.shape).add(x).sum() * x.shape[-1]"),
+    (BUFFER, "torch.addcmul(x.half(), x, x).sum()"),
+    (BUFFER, "torch.addcdiv(x.half(), x, x).sum()"),
+    (SCALAR, "torch.lerp(x.half(), x.half(), x)"),
+    (BUFFER, "x.double().to('cpu', torch.float32).sum() + x.double().to('cpu', dtype=torch.float32)[0]"),
+    (BUFFER, "x.half().view(dtype=torch.int16).sum().float()"),
+    (SCALAR, "torch.max(x.half(), other=x)"),
     (WHOLE, "torch.where(x > 1, x, 0).float()"),
     (WHOLE, "(x & 1).float() + torch.relu(x).float()"),
 ]

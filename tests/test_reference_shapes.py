@@ -100,6 +100,9 @@ REFUSED = [
     "!w = torch.zeros(3)\nw += v\nv",
     "!a, c = A\nv",
     "!a, c, d = A.shape\nv",
+    "A.unfold(1, 2, 2)[0, 4]",
+    "torch.linalg.cross(v[0], v[0])",
+    "torch.zeros(A.shape[:-1])[5]",
 ]
 TAKEN = [
     "torch.where(A > 0)[1]",
@@ -117,6 +120,37 @@ TAKEN = [
     "!v.int().softmax(0, torch.float32)",
     "!v.to(torch.float64).softmax(0, dtype=torch.float32)",
     "!(v > 0).cumsum(0).float()",
+    "torch.zeros(A.shape[:1] + B.shape[:1])[0, 0]",
+    "torch.zeros(tuple(A.shape))[0, 0]",
+    "torch.ones([1, *A.shape])[0, 0, 0]",
+    "A.reshape([s for s in A.shape])[0, 0]",
+    "A.reshape(A.shape[::-1])[0, 4]",
+    "torch.stack([v, v], axis=-1)[4, 1]",
+    "A.T.topk(6, axis=0)[0]",
+    "torch.max(v, other=A[:, 0])[0]",
+    "A.min(other=v[:, None])[0, 0]",
+    "v[0].repeat(repeats=(2, 3))[0, 0]",
+    "torch.nn.functional.unfold(img, 3, 1, 1)[0]",
+    "torch.nn.functional.unfold(torch.ones(2, 3, 3), 3)",
+    "A.unfold(1, size=2, step=2)[0, 2, 1]",
+    "torch.nn.functional.one_hot(A.argmax(1), -1)[:, 0] * v",
+    "torch.nn.functional.cosine_similarity(v, A.T)",
+    "torch.cat([v[5:], A])",
+    "!v.long().to('cpu', dtype=torch.float32)",
+    "v[:, True][0, 0]",
+    "v[0][True]",
+    "v[0][A.sum() > -1000]",
+    "torch.ones(2, 3, 9)[torch.ones(2, 3) > 0, 8]",
+    "A[~4 + 9]",
+    "torch.zeros(5)[~3:].reshape(4)",
+    "!v.abs().int().view(dtype=torch.float32)",
+    "!(v if A.sum() > -10000 else 0) * 2",
+    "!(v if A.sum() > -10000 else 0) * 0.5",
+    "!x = A.clone()\nx @= B\nx.sum(1) * 0 + v",
+    "torch.nn.functional.max_pool1d(A, 2, S)[0, 4]",
+    "torch.nn.functional.avg_pool1d(A, kernel_size=2, stride=S)[0, 4]",
+    "torch.nn.MaxPool1d(2, S)(A)[0, 4]",
+    "torch.nn.functional.conv1d(A[:2], torch.ones(2, 1, 2), None, S, 0, 1, G[0])[0, 4]",
     "A @ B @ B.T",
     "A * v[:, None]",
     "(A.T * v).T",
@@ -164,7 +198,7 @@ def test_what_no_run_computes_is_refused(value: str) -> None:
 
 @pytest.mark.parametrize("value", TAKEN)
 def test_what_a_run_computes_is_passed(value: str) -> None:
-    assert verdicts(value) == (True, True)
+    assert verdicts(value, "S = (1,)\nG = (2, 1)") == (True, True)
 
 
 def test_a_finding_has_its_place_in_the_file() -> None:

@@ -18,7 +18,7 @@ from stepcore.fn.shapes.names import MODULES, constant_value, member, prelude_va
 from stepcore.fn.shapes.operands import choice, condition, nothing, operands
 from stepcore.fn.shapes.operations import Shapes
 from stepcore.fn.shapes.ranks import LINALG, matrices
-from stepcore.fn.shapes.signatures import METHODS, chosen, fitting
+from stepcore.fn.shapes.signatures import METHODS, NUMPY, chosen, fitting
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Callee,
@@ -35,15 +35,18 @@ from stepcore.fn.shapes.values import (
     Size,
     Sizes,
     TorchModule,
+    integer,
     length_of,
     row_of,
     shape_text,
 )
+from stepcore.fn.shapes.windows import COLUMNS
 from stepcore.fn.source import dotted
 from stepcore.fn.walk.finding import BodyFinding
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, DimError
 
 _UNKNOWN_WEIGHT: Final = AbstractTensor(None, "fp32", weight=True)
+_FUNCTIONAL: Final = "torch.nn.functional"
 _MAX_ITEMS: Final = 4096  # of a list whose items are followed
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
@@ -213,9 +216,11 @@ class Expressions:
         if isinstance(op, ast.Not):
             return Number("bool")
         if isinstance(value, Dim):
-            return -value if isinstance(op, ast.USub) else value
+            return -value - 1 if isinstance(op, ast.Invert) else -value if isinstance(op, ast.USub) else value
         if isinstance(value, AbstractTensor):
             return self.shapes.pointwise(_OPERATORS[type(op)], (value,))
+        if isinstance(value, Number) and value.kind == "bool":
+            return Number("int")
         return value if isinstance(value, Number) else None
 
     def _compare(self, values: list[Any]) -> Any:
@@ -229,6 +234,8 @@ class Expressions:
         value = self.eval(base, scope)
         if isinstance(value, LikeItems):
             return self._item(value, index, scope, is_new=isinstance(base, ast.Call | ast.ListComp))
+        if isinstance(value, ShapeList) and isinstance(index, ast.Slice):
+            return self._sizes_of(value, index, scope)
         if isinstance(value, list | tuple):
             place = self.eval(index, scope)
             number = place.constant if isinstance(place, Dim) else None
@@ -247,6 +254,14 @@ class Expressions:
         if isinstance(value, AbstractTensor):
             return index_shape(self, value, index, scope)
         return None
+
+    def _sizes_of(self, sizes: ShapeList, part: ast.Slice, scope: dict[str, Any]) -> ShapeList | None:
+        """Return a slice of a shape, None where its edges are not known."""
+        edges = (part.lower, part.upper, part.step)
+        found = [None if edge is None else integer(self.eval(edge, scope)) for edge in edges]
+        if any(edge is not None and number is None for edge, number in zip(edges, found, strict=True)) or found[2] == 0:
+            return None
+        return ShapeList(sizes[slice(*found)])
 
     def _item(self, items: LikeItems, index: ast.expr, scope: dict[str, Any], *, is_new: bool) -> Any:
         """Return an item of a list of like values; one that has a name may have got others by another of its names."""
@@ -320,6 +335,7 @@ class Expressions:
             fitting(function.space, function.name, args, kwargs)
         if function.space == MODULES:
             return made(function.name, args, kwargs)
+        kwargs = {NUMPY.get(word, word): value for word, value in kwargs.items()}
         if function.space == LINALG:
             if all(keyword.arg is not None for keyword in node.keywords):
                 matrices(self.shapes.compare, function.name, args, kwargs)
@@ -327,7 +343,8 @@ class Expressions:
             return None
         if function.name == "where":
             return self.shapes.apply("where", *chosen(args, kwargs, function.bound))
-        return self.shapes.apply(function.name, args, kwargs)
+        name = COLUMNS if (function.space, function.name) == (_FUNCTIONAL, "unfold") else function.name
+        return self.shapes.apply(name, args, kwargs)
 
     def _forward(self, module: TorchModule, names: dict[str, Any]) -> Any:
         """Return what a module of ``torch.nn`` gives.
@@ -431,6 +448,8 @@ def _integers(name: str | None, left: Dim, right: Dim) -> Any:
 def _numbers(name: str | None, left: Dim | Number, right: Dim | Number) -> Number:
     """Return what arithmetic makes of numbers of which one is not known: whole ones stay whole but for / and **."""
     kinds = {"int" if isinstance(side, Dim) else side.kind for side in (left, right)}
+    if "any" in kinds:
+        return Number("any")
     if "float" in kinds or name == "div":
         return Number()
     return Number("int" if name in _WHOLE and kinds <= {"int", "bool"} else "number")

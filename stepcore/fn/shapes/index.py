@@ -30,33 +30,60 @@ def index_shape(inference: ScopedInference, value: AbstractTensor, index: ast.ex
             if not isinstance(part, ast.Slice):
                 inference.eval(part, scope)
         return AbstractTensor(None, value.dtype)
-    consuming = sum(1 for part in parts if not _is_constant(part, None) and not _is_constant(part, Ellipsis))
+    found = [None if _is_plain(part) else inference.eval(part, scope) for part in parts]
+    taken = [_taken(part, each) for part, each in zip(parts, found, strict=True)]
+    if len(parts) == 1 and isinstance(found[0], list | tuple):
+        taken = [None]  # a list is one index, a tuple one for each of its items
     sizes = list(value.shape)
     result: list[Size] = []
     unknown = False
-    for part in parts:
+    for place, (part, index_, count) in enumerate(zip(parts, found, taken, strict=True)):
         if _is_constant(part, None):
             result.append(Dim.of(1))
             continue
+        rest = taken[place + 1 :]
+        if count is None or (_is_constant(part, Ellipsis) and None in rest):
+            return AbstractTensor(None, value.dtype)  # what follows stands for nobody knows which dimensions
         if _is_constant(part, Ellipsis):
-            take = max(len(sizes) - consuming, 0)
+            take = max(len(sizes) - sum(each for each in rest if each is not None), 0)
             result += sizes[:take]
             sizes = sizes[take:]
             continue
-        if not sizes:
+        if len(sizes) < count:
             raise ShapeMismatch(f"more indices than dimensions: {shape_text(value.shape)}")
-        size = sizes.pop(0)
-        consuming -= 1
+        own, sizes = sizes[:count], sizes[count:]
         if isinstance(part, ast.Slice):
-            result.append(_sliced(inference, part, size, scope))
+            result.append(_sliced(inference, part, own[0], scope))
             continue
-        found = inference.eval(part, scope)
-        picked = _picked(inference.compare, found, size, value, is_alone=len(parts) == 1)
+        picked = None if count != 1 else _picked(inference.compare, index_, own[0], value, is_alone=len(parts) == 1)
         if picked is None:
             unknown = True
         else:
             result += picked
     return AbstractTensor(None if unknown else (*result, *sizes), value.dtype)
+
+
+def _is_plain(part: ast.expr) -> bool:
+    """Return whether an index is written as only indices are."""
+    return isinstance(part, ast.Slice) or _is_constant(part, None) or _is_constant(part, Ellipsis)
+
+
+def _taken(part: ast.expr, found: Any) -> int | None:
+    """Return for how many dimensions an index stands, None where that is not known."""
+    if _is_constant(part, None) or _is_constant(part, Ellipsis) or isinstance(found, bool):
+        return 0
+    if isinstance(found, AbstractTensor):
+        return _masked(found.shape) if found.dtype == "bool" else None if found.dtype is None else 1
+    if isinstance(found, Number):
+        return {"float": 1, "int": 1, "bool": 0}.get(found.kind)
+    if isinstance(found, list | tuple):
+        return 1 if all(isinstance(each, Dim) for each in found) else None
+    return 1 if isinstance(part, ast.Slice) or isinstance(found, Dim | str) else None
+
+
+def _masked(shape: Sizes | None) -> int | None:
+    """Return for how many dimensions truth values stand: for as many as they have."""
+    return None if shape is None else len(shape)
 
 
 def _picked(compare: Comparer, found: Any, size: Size, value: AbstractTensor, *, is_alone: bool) -> Sizes | None:

@@ -22,6 +22,8 @@ def made(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TorchModu
     for each in LISTS.get(name, ()):
         if isinstance(names[each], Dim):
             names[each] = [names[each]]
+    if "stride" in names and len(args) < 2 and "stride" not in kwargs and names["stride"] is None:
+        names["stride"] = []  # nothing was said, which is not the same as nothing known
     return TorchModule(name, node.body, names)
 
 

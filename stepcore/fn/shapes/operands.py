@@ -143,8 +143,15 @@ def along(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         return
     given = args[place] if len(args) > place else kwargs.get("dim", None if default is None else Dim.of(default))
     dim = integer(given)
-    if dim is not None:
-        place_of(dim, len(args[0].shape))
+    if dim is None:
+        return
+    rank = len(args[0].shape)
+    if name == "cosine_similarity":  # goes along what both broadcast to
+        other = args[1] if len(args) > 1 else kwargs.get("x2")
+        if not isinstance(other, AbstractTensor) or other.shape is None:
+            return
+        rank = max(rank, len(other.shape))
+    place_of(dim, rank)
 
 
 def condition(compare: Comparer, value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from stepcore.fn import allow
 from stepcore.fn.shapes.joins import JOINS
 from stepcore.fn.shapes.operands import FLOATS, along, einsum, named, pointwise
-from stepcore.fn.shapes.parts import fits
+from stepcore.fn.shapes.parts import argument, fits
 from stepcore.fn.shapes.ranks import ranks
 from stepcore.fn.shapes.rules import RULES
 from stepcore.fn.shapes.values import (
@@ -82,7 +82,7 @@ class Shapes:
         """
         try:
             return self._apply(name, args, kwargs)
-        except (DimError, IndexError, KeyError, TypeError, AttributeError):
+        except (DimError, IndexError, KeyError, TypeError, ValueError, AttributeError):
             # Arguments that shape inference does not follow: nothing is known then.
             self.count(None)
             return None
@@ -102,8 +102,8 @@ class Shapes:
         ranks(self.compare, name, args, kwargs)
         if name == "einsum":
             einsum(self.compare, args)
-        if name in ("max", "min") and len(args) > 1 and isinstance(args[1], AbstractTensor):
-            return self.pointwise("maximum", args)
+        if name in ("max", "min") and (other := _other(args, kwargs)) is not None:
+            return self.pointwise("maximum", [args[0], other])
         if name == "where" and len(args) + len(kwargs) == 1:
             self.count(None)  # the places of what is true, a tensor for each dimension
             return None
@@ -123,7 +123,7 @@ class Shapes:
         """Broadcast the operands."""
         pointwise(name, values)
         tensors = [tensor_of(value) for value in values if not isinstance(value, str | bool)]
-        if any(tensor is None for tensor in tensors):
+        if any(tensor is None for tensor in tensors) or _ANY in values:
             self.count(None)
             return None
         known = [tensor for tensor in tensors if tensor is not None]
@@ -216,6 +216,15 @@ class Shapes:
         return AbstractTensor(shape, a.dtype if a.dtype == b.dtype else None)
 
 
+def _other(args: Sequence[Any], kwargs: Kwargs) -> AbstractTensor | None:
+    """Return the second tensor of ``max`` or ``min``, None where there is none."""
+    given = argument(args, kwargs, 1, "other", kwargs.get("x2"))
+    if isinstance(given, AbstractTensor):
+        return given
+    return None if kwargs.keys().isdisjoint(("other", "x2")) else AbstractTensor(None)
+
+
+_ANY: Final = Number("any")
 _BYTES: Final = {"fp32": 4, "fp16": 2, "bf16": 2, "int32": 4, "int64": 8, "bool": 1, "fp64": 8}
 
 
@@ -237,18 +246,19 @@ def _result_dtype(name: str, values: Sequence[Any]) -> str | None:
         return None  # fp64, which no stream has
     if name in _COMPARISONS:
         return "bool"
-    if name in ("where", "lerp", "addcmul", "addcdiv", "clamp", "clip", "nan_to_num"):
+    if name in ("where", "clamp", "clip", "nan_to_num"):
         is_bounded = name in ("clamp", "clip") and any(isinstance(value, AbstractTensor) for value in values[1:])
         values = values[1:] if name == "where" else values if is_bounded else values[:1]
         if name == "where" and len(values) == 2 and all(isinstance(value, Dim) for value in values):
             return "int64"  # which torch makes of whole numbers
     dtypes = {value.dtype for value in values if isinstance(value, AbstractTensor)}
-    numbers = any(isinstance(value, Number) for value in values)
+    numbers = any(isinstance(value, Number) and value.kind != "bool" for value in values)
     if len(dtypes) != 1:
         return None
     dtype = dtypes.pop()
     if dtype in FLOATS:
         return dtype
     if dtype == "bool":
-        return dtype if name in _BITWISE and not any(isinstance(value, Dim) for value in values) else None
+        stays = name in _BITWISE and not numbers and not any(isinstance(value, Dim) for value in values)
+        return dtype if stays else None
     return dtype if name in _INTEGRAL and not numbers and dtype in ("int32", "int64") else None

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from stepcore.fn import allow
 from stepcore.fn.shapes.operands import FLOATS
+from stepcore.fn.shapes.parts import argument
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
@@ -60,7 +61,7 @@ def matrices(compare: Comparer, name: str, args: Sequence[Any], kwargs: Kwargs) 
         _places(kwargs.get("dim"), len(shape))
     elif name == "cross":
         dim = integer(kwargs.get("dim", Dim.of(-1)))
-        if dim is not None and compare.differ(shape[place_of(dim, len(shape))], Dim.of(3)):
+        if dim is not None and (not shape or compare.differ(shape[place_of(dim, len(shape))], Dim.of(3))):
             raise ShapeMismatch(f"cross goes along a dimension of 3, and this is a tensor of {shape_text(shape)}")
 
 
@@ -242,8 +243,7 @@ def _rolled(_compare: Comparer, name: str, _sizes: Sizes, args: Sequence[Any], k
 
 
 def _diagonal(_compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
-    given = [_told(args, kwargs, place, f"dim{place - 1}") for place in (2, 3)]
-    dims = [usual if each is None else integer(each) for each, usual in zip(given, (0, 1), strict=True)]
+    dims = [integer(argument(args, kwargs, place, f"dim{place - 1}", Dim.of(place - 2))) for place in (2, 3)]
     known = [place_of(dim, len(shape)) for dim in dims if dim is not None]
     if len(known) == 2 and known[0] == known[1]:
         raise ShapeMismatch(f"{name} goes along two dimensions, and these are one")

@@ -49,6 +49,8 @@ class Inferring(Protocol):
 
 
 def _sizes(values: Sequence[Any]) -> Sizes | None:
+    if len(values) == 1 and (values[0] is None or isinstance(values[0], LikeItems)):
+        return None  # one size, or a list of some
     if len(values) == 1 and isinstance(values[0], list | tuple):
         values = list(values[0])
     if any(isinstance(value, list | tuple | AbstractTensor) for value in values):
@@ -132,6 +134,8 @@ def _unsqueeze(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
 def _squeeze(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
     dim = argument(args, kwargs, 1, "dim")
+    if len(args) > 2 or (dim is None and (len(args) > 1 or kwargs)):
+        return AbstractTensor(None, value.dtype)  # several dimensions, or nobody knows which
     ones = [s.compare.is_one(size) for size in value.shape]
     if dim is None:
         if None in ones:
@@ -150,9 +154,12 @@ def _squeeze(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
 
 def _reshape(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     value = args[0]
-    wanted = _sizes(args[1:] or (kwargs.get("shape", kwargs.get("size")),))
-    if wanted is None or (len(args) == 2 and isinstance(args[1], str)):
-        return AbstractTensor(None, None)
+    told = args[1:] or (kwargs.get("shape", kwargs.get("size")),)
+    if len(told) == 1 and not isinstance(told[0], Dim | list | tuple):
+        return AbstractTensor(None, None)  # perhaps another element type, in which it is read
+    wanted = _sizes(told)
+    if wanted is None:
+        return AbstractTensor(None, value.dtype)
     total = numel(value.shape)
     holes = [i for i, size in enumerate(wanted) if size is not None and size.constant == -1]
     rest = numel(tuple(size for i, size in enumerate(wanted) if i not in holes))
@@ -197,8 +204,8 @@ def _expand(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     return AbstractTensor(sizes, value.dtype)
 
 
-def _repeat(_s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
-    value, counts = args[0], _sizes(args[1:])
+def _repeat(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
+    value, counts = args[0], _sizes(args[1:] or (kwargs["repeats"],))
     if counts is None or value.shape is None or len(counts) < len(value.shape):
         return AbstractTensor(None, value.dtype)
     padded = (*(Dim.of(1),) * (len(counts) - len(value.shape)), *value.shape)
@@ -243,8 +250,8 @@ def _cat(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
         return _of_like(tensors.item, tensors.count, dim, is_new=False)
     if not isinstance(tensors, list | tuple) or dim is None or not all(isinstance(t, AbstractTensor) for t in tensors):
         return AbstractTensor(None)
-    if not tensors or any(t.shape is None or any(size == 0 for size in t.shape) for t in tensors):
-        return AbstractTensor(None)
+    if not tensors or any(t.shape is None or any(_is_zero(s, size) for size in t.shape) for t in tensors):
+        return AbstractTensor(None)  # empty ones fit tensors of more dimensions
     first = tensors[0].shape
     if not first:
         raise ShapeMismatch("cat needs tensors with at least one dimension; stack takes numbers")
@@ -258,6 +265,10 @@ def _cat(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
             raise ShapeMismatch(f"cat along dimension {dim} of {shape_text(first)} and {shape_text(tensor.shape)}")
         total = None if total is None or tensor.shape[place] is None else total + tensor.shape[place]
     return AbstractTensor((*first[:place], total, *first[place + 1 :]), _common_dtype(tensors))
+
+
+def _is_zero(s: Inferring, size: Size) -> bool:
+    return size is not None and s.compare.bound(size) == 0
 
 
 def _common_dtype(tensors: Sequence[AbstractTensor]) -> str | None:
@@ -286,9 +297,10 @@ def _sort(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     return Pair(args[0], AbstractTensor(args[0].shape, "int64"))
 
 
-def _one_hot(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
+def _one_hot(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     count = argument(args, kwargs, 1, "num_classes")
-    return AbstractTensor((*args[0].shape, count if isinstance(count, Dim) else None), "int64")
+    known = isinstance(count, Dim) and (s.compare.bound(count) or 0) >= 0  # with -1 the data say how many there are
+    return AbstractTensor((*args[0].shape, count if known else None), "int64")
 
 
 def _outer(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
@@ -337,7 +349,9 @@ def _cast(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     if isinstance(target, AbstractTensor):
         return AbstractTensor(args[0].shape, target.dtype)
     if isinstance(target, str) and CPU.fullmatch(target):  # a device, where values are anyway
-        return AbstractTensor(args[0].shape, args[0].dtype)
+        if len(args) == 2 and "dtype" not in kwargs:
+            return AbstractTensor(args[0].shape, args[0].dtype)
+        target = argument(args, kwargs, 2, "dtype")
     return AbstractTensor(args[0].shape, target if isinstance(target, str) else None)
 
 
@@ -360,7 +374,7 @@ def _item(s: Inferring, args: Sequence[Any], _kwargs: Kwargs) -> Any:
     s.count(None)
     if s.compare.differ(total, Dim.of(1)):
         raise ShapeMismatch(f"item() takes a tensor of one number, and this is {shape_text(value.shape)}")
-    whole = {"bool": "bool", "int32": "int", "int64": "int"}
+    whole = {"bool": "bool", "int32": "int", "int64": "int", None: "number"}
     return Number(whole.get(value.dtype, "float"))
 
 

@@ -21,10 +21,9 @@ from stepcore.sizes.dim import Dim
 
 METHODS: Final = "torch.Tensor"
 _DTYPES: Final = frozenset(CASTS.values())  # which are texts among the values that are known
-# Names that torch takes besides, as numpy has them.
-_ALIASES: Final = {
-    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
-}  # fmt: skip
+# Names that torch takes besides, as numpy has them; rules know them by torch's, which no function of torch has else.
+NUMPY: Final = {"axis": "dim", "keepdims": "keepdim"}
+_ALIASES: Final = {**NUMPY, "x": "input", "a": "input", "x1": "input", "x2": "other"}
 _MOST_ITEMS: Final = 16  # of a list that are looked at: lists are long, and of few kinds
 _OF_NUMBERS: Final = frozenset({"i0", "i1", "f0", "f1"})
 # By the kind of what is given, the kinds of parameters that certainly do not take it.

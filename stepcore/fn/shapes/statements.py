@@ -95,7 +95,8 @@ class BodyStatements(Expressions, ABC):
                 current, value = self.eval(_loaded(target), scope), self.eval(expression, scope)
                 if isinstance(target, ast.Name):
                     result = self._fitting(node, op, current, value)
-                    scope[target.id] = current if isinstance(current, AbstractTensor) else result
+                    stays = isinstance(current, AbstractTensor) and not isinstance(op, ast.MatMult)
+                    scope[target.id] = current if stays else result
             case ast.Expr(value=expression):
                 self.eval(expression, scope)
                 for name in _changed(expression):
@@ -116,6 +117,8 @@ class BodyStatements(Expressions, ABC):
     def _fitting(self, node: ast.AugAssign, op: ast.operator, current: Any, value: Any) -> Any:
         try:
             result = self.operate(op, current, value)
+            if isinstance(op, ast.MatMult):
+                return result  # a tensor of its own: no tensor is multiplied in place
             if isinstance(current, AbstractTensor) and isinstance(result, AbstractTensor):
                 self._stays(current.shape, result.shape)
             return result

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from stepcore.fn.shapes.parts import argument
 from stepcore.fn.shapes.rules import Inferring, Kwargs, Rule
-from stepcore.fn.shapes.values import AbstractTensor, ShapeMismatch, Sizes, numel, shape_text
+from stepcore.fn.shapes.values import AbstractTensor, ShapeMismatch, Sizes, integer, numel, place_of, shape_text
 from stepcore.sizes.dim import Dim, product
 from stepcore.text.wording import counted
 
+COLUMNS: Final = "im2col"  # as torch calls torch.nn.functional.unfold within, which has the name of another method
 _OPTIONS: Final = {"dilation": 1, "padding": 0, "stride": 1}  # and what they are where nothing is said
 _POOLS: Final[Mapping[str, Mapping[str, int]]] = {  # at which places they have which options
     "avg_pool": {"stride": 2, "padding": 3, "ceil_mode": 4},
@@ -26,16 +27,26 @@ _CONVOLUTION: Final = {"stride": 3, "padding": 4, "dilation": 5}
 
 
 def _unfold(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
-    """Windows of the last two dimensions as columns (``torch.nn.functional.unfold``); those of a method are unknown."""
-    value, kernel = args[0], argument(args, kwargs, 1, "kernel_size")
-    is_method = len(args) > 2 and isinstance(kernel, Dim)  # x.unfold(dimension, size, step), or a square window
-    if is_method or len(value.shape) not in (3, 4):
+    """Windows of the last two dimensions as columns."""
+    value = args[0]
+    if len(value.shape) not in (3, 4):
         s.count(None)
         return None
-    taps = _each(kernel, 2)
+    taps = _each(argument(args, kwargs, 1, "kernel_size"), 2)
     *lead, channels, _height, _width = value.shape
     places = _places(value.shape[-2:], taps, _options(args, kwargs, _UNFOLD, 2))
     return AbstractTensor((*lead, channels * product(taps), numel(places)), value.dtype)
+
+
+def _along_one(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
+    """Windows of one dimension, each as a row of a new last one (``x.unfold(dimension, size, step)``)."""
+    value, dim = args[0], integer(argument(args, kwargs, 1, "dimension"))
+    size, step = argument(args, kwargs, 2, "size"), argument(args, kwargs, 3, "step")
+    if dim is None or not isinstance(size, Dim) or not isinstance(step, Dim):
+        return AbstractTensor(None, value.dtype)
+    place = place_of(dim, len(value.shape))
+    count = (value.shape[place] - size) // step + 1
+    return AbstractTensor((*value.shape[:place], count, *value.shape[place + 1 :], size), value.dtype)
 
 
 def _fold(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
@@ -57,7 +68,7 @@ def _pool(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, kind: str, rank:
         return None
     taps = _each(argument(args, kwargs, 1, "kernel_size"), rank)
     given = _options(args, kwargs, options, rank)
-    if argument(args, kwargs, options["stride"], "stride") in (None, []):
+    if argument(args, kwargs, options["stride"], "stride", []) == []:
         given["stride"] = taps
     for tap, padding, dilation in zip(taps, given["padding"], given["dilation"], strict=True):
         window, around = s.compare.bound(dilation * (tap - 1) + 1), s.compare.bound(padding)
@@ -77,7 +88,7 @@ def _convolution(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, rank: int
         text = f"the weight of conv{rank}d has {rank + 2} dimensions, and this one {len(weight.shape)}"
         raise ShapeMismatch(text)
     channels, depth, *taps = weight.shape
-    _of_channels(s, value.shape[-rank - 1], weight.shape, argument(args, kwargs, 6, "groups"))
+    _of_channels(s, value.shape[-rank - 1], weight.shape, argument(args, kwargs, 6, "groups", Dim.of(1)))
     bias = argument(args, kwargs, 2, "bias")
     given = bias.shape if isinstance(bias, AbstractTensor) else None
     if given is not None and (len(given) != 1 or s.compare.differ(given[0], channels)):
@@ -97,9 +108,9 @@ def _of_rank(name: str, shape: Sizes, rank: int) -> None:
 
 def _of_channels(s: Inferring, channels: Any, weight: Sizes, groups: Any) -> None:
     """Look at how many channels a convolution goes over; ``groups`` of them have weights of their own."""
-    times = Dim.of(1) if groups is None else groups
-    if isinstance(times, Dim) and weight[1] is not None and s.compare.differ(channels, weight[1] * times):
-        text = f"a weight of {shape_text(weight)} goes over {weight[1] * times} channels, and the tensor has {channels}"
+    if isinstance(groups, Dim) and weight[1] is not None and s.compare.differ(channels, weight[1] * groups):
+        times = weight[1] * groups
+        text = f"a weight of {shape_text(weight)} goes over {times} channels, and the tensor has {channels}"
         raise ShapeMismatch(text)
 
 
@@ -117,8 +128,8 @@ def _options(args: Sequence[Any], kwargs: Kwargs, places: Mapping[str, int], ran
     """Return the numbers of all options, one for each dimension; ``places`` are those of the arguments."""
     found: dict[str, Sequence[Any]] = {}
     for name, default in _OPTIONS.items():
-        given = argument(args, kwargs, places[name], name) if name in places else None
-        found[name] = _each(Dim.of(default) if given is None or given == [] else given, rank)
+        given = argument(args, kwargs, places[name], name, []) if name in places else []
+        found[name] = _each(Dim.of(default) if given == [] else given, rank)
     return found
 
 
@@ -149,7 +160,7 @@ def _each(given: Any, rank: int) -> Sequence[Any]:
 WORKING: Final = frozenset({"fold"} | {f"{kind}{rank}d" for kind in _POOLS for rank in (1, 2, 3)})
 CONVOLUTIONS: Final = frozenset(f"conv{rank}d" for rank in (1, 2, 3))
 WINDOWS: Final[Mapping[str, Rule]] = {
-    "unfold": _unfold, "fold": _fold,
+    COLUMNS: _unfold, "unfold": _along_one, "fold": _fold,
     **{f"{kind}{rank}d": partial(_pool, kind=kind, rank=rank) for kind in _POOLS for rank in (1, 2, 3)},
     **{f"conv{rank}d": partial(_convolution, rank=rank) for rank in (1, 2, 3)},
 }  # fmt: skip
