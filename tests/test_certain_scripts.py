@@ -130,6 +130,25 @@ def test_the_division_of_a_size_has_a_fix() -> None:
     assert found.fix is not None and found.fix.edits[0].text == "N // 2"
 
 
+PROVOKED = [
+    "a, _ = step.Copy().apply(E0)\nwith raises(step.StepError):\n    step.Zip().apply((a, a))\nx = step.Copy().apply(a)",
+    "with pytest.raises(step.StepError, match='rank'):\n    step.Promote(b=7).apply(E0)",
+    "E1 = step.Copy().apply(E0)\nwith pytest.raises(step.StepError) as found:\n    step.Map(fn=twice).apply(E0)",
+    "def f():\n    step.Copy().apply(E0)\n    with raises(step.StepError):\n        step.Copy().apply(E0)\n\n\nf()",
+    "step.Copy().apply(E0)\nwith unittest.TestCase().assertRaises(step.StepError):\n    step.Copy().apply(E0)",
+    "with torch.no_grad(), pytest.raises(step.StepError):\n    step.Promote(b=9).apply(E0)",
+]
+
+
+@pytest.mark.parametrize("body", PROVOKED)
+def test_of_what_is_raised_on_purpose_nothing_is_told(body: str) -> None:
+    text = f"import unittest\nimport pytest\nfrom pytest import raises\n{HEAD}{body}\n"
+    assert raised(text) is None
+    assert not errors(text)
+    alone = text.replace("raises(", "warns(").replace("assertRaises(", "subTest(")
+    assert errors(alone), "what is raised there is an error elsewhere"
+
+
 RIGHT = [
     "assert torch.equal(step.Map(fn=twice).apply(E0).data[0], torch.arange(12.0).view(3, 4) * 2)",
     "torch.testing.assert_close(step.Map(fn=twice).apply(E0).data[0], expected=2 * torch.arange(12.0).view(3, 4))",

@@ -178,6 +178,10 @@ class ScriptElaborator(Elaborator):
             case ast.ClassDef():
                 is_fn = any(_is_fn(self.evaluate(base)) for base in statement.bases)
                 names[statement.name] = FnClass(statement, self.frame.scope, self.frame.code) if is_fn else UNKNOWN
+            case ast.With(items=items) if any(_provokes(item.context_expr) for item in items):
+                # What stands there is meant to be wrong, and where it stops is for the run to say.
+                names |= dict.fromkeys(bound_names(statement), UNKNOWN)
+                self.lost = True
             case ast.With():
                 catches = any(_may_catch(item.context_expr) for item in statement.items)
                 self._guarded += catches
@@ -342,6 +346,13 @@ def _may_catch(manager: ast.expr) -> bool:
     while isinstance(manager, ast.Call | ast.Attribute):
         manager = manager.func if isinstance(manager, ast.Call) else manager.value
     return not (isinstance(manager, ast.Name) and manager.id == "torch")
+
+
+def _provokes(manager: ast.expr) -> bool:
+    """Whether a block is there for what is raised in it: that of ``pytest.raises``, or ``self.assertRaises``."""
+    name = manager.func if isinstance(manager, ast.Call) else manager
+    last = name.attr if isinstance(name, ast.Attribute) else name.id if isinstance(name, ast.Name) else ""
+    return last in ("raises", "assertRaises", "assertRaisesRegex")
 
 
 def _attributes_set(tree: ast.Module) -> frozenset[str]:
