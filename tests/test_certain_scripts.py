@@ -131,7 +131,7 @@ def test_the_division_of_a_size_has_a_fix() -> None:
 
 
 PROVOKED = [
-    "a, _ = step.Copy().apply(E0)\nwith raises(step.StepError):\n    step.Zip().apply((a, a))\nx = step.Copy().apply(a)",
+    "a, b = step.Copy().apply(E0)\nwith raises(step.StepError):\n    step.Zip().apply((a, a))\nx = [a, b]",
     "with pytest.raises(step.StepError, match='rank'):\n    step.Promote(b=7).apply(E0)",
     "E1 = step.Copy().apply(E0)\nwith pytest.raises(step.StepError) as found:\n    step.Map(fn=twice).apply(E0)",
     "def f():\n    step.Copy().apply(E0)\n    with raises(step.StepError):\n        step.Copy().apply(E0)\n\n\nf()",
