@@ -22,6 +22,7 @@ from .hostile_runs import corpus, drawn  # noqa: E402
 from .properties import (  # noqa: E402
     affine,
     blocks,
+    calls,
     depths,
     editor,
     generation2,
@@ -50,6 +51,7 @@ CAMPAIGNS: dict[str, tuple[Run, float]] = {
     "optimized": (optimized, 2),
     "types": (types, 1),
     "modules": (modules, 2),
+    "calls": (calls, 1),
     "affine": (affine, 1),
     "editor": (editor, 2),
     "storm": (storms, 2),

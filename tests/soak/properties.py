@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from random import Random
 
+from drawn_calls import drawn as drawn_calls
 from drawn_modules import compared
 from joined_programs import boundaries
 from optimized_programs import assert_optimized, optimizable_task
@@ -156,6 +157,16 @@ def modules(order: Order, report: Report) -> None:
         for reader in ("function", "program"):
             outcome = compared(seed, reader)
             assert not outcome.differs, f"{outcome.differs}\n{outcome.text}"
+
+    _each(order, report, case)
+
+
+def calls(order: Order, report: Report) -> None:
+    """What check knows of drawn calls of torch, and of expressions over tensors, is what torch gives."""
+
+    def case(seed: int) -> None:
+        for each in drawn_calls(seed):
+            assert not each.wrong, f"{each.wrong}\n{each.text}"
 
     _each(order, report, case)
 
