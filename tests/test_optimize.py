@@ -300,7 +300,7 @@ def test_a_call_gets_further_than_the_one_before_however_little_time_it_has(monk
     assert tried == [2]
 
 
-@pytest.mark.parametrize("change", ["changed", "removed", "folder removed"])
+@pytest.mark.parametrize("change", ["changed", "removed", "folder removed", "linked"])
 def test_a_file_that_changes_during_the_search_is_left_and_the_difference_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
@@ -316,6 +316,9 @@ def test_a_file_that_changes_during_the_search_is_left_and_the_difference_shown(
             path.write_text(f"{STOPS}# mine\n")
         elif change == "removed":
             path.unlink()
+        elif change == "linked":  # as functions can whose folder this is
+            path.rename(tmp_path / "outside.py")
+            path.symlink_to(tmp_path / "outside.py")
         else:
             rmtree(folder)
         return found
@@ -323,10 +326,13 @@ def test_a_file_that_changes_during_the_search_is_left_and_the_difference_shown(
     monkeypatch.setattr(stepagents.cli.optimize, "_optimized", changing)
     done = invoked(str(path), "--apply")
     assert done.exit_code == 2, done.output
-    assert ("changed in the meantime" if change == "changed" else "STEP901 the file cannot be read") in done.stderr
+    said = {"changed": "changed in the meantime", "linked": "STEP901 it cannot be written: it leads elsewhere now"}
+    assert said.get(change, "STEP901 the file cannot be read") in done.stderr
     assert "\n+    whole, row = step.Copy(depth=" in done.stdout
     if change == "changed":
         assert path.read_text() == f"{STOPS}# mine\n"
+    elif change == "linked":
+        assert path.is_symlink() and path.read_text() == STOPS
     else:
         assert not path.exists()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from stepcore.cli import main
 from stepcore.text.files import Unusable, read_file, write_atomically
+from stepcore.text.places import place_of
 
 
 @pytest.mark.parametrize(
@@ -71,16 +73,16 @@ def test_a_file_that_its_user_may_not_write_is_not_replaced(tmp_path: Path, monk
     path = tmp_path / "kept.py"
     path.write_text("kept")
     path.chmod(0o444)
-    asked: list[tuple[Path, int]] = []
+    asked: list[tuple[bool, int]] = []
 
     def may_not(target: Path, mode: int) -> bool:
-        asked.append((Path(target), mode))
+        asked.append((target.samefile(path), mode))
         return False
 
-    monkeypatch.setattr("stepcore.text.files.os.access", may_not)
+    monkeypatch.setattr("stepcore.text.places.os.access", may_not)
     with pytest.raises(PermissionError) as caught:
         write_atomically(path, b"new")
-    assert caught.value.filename == str(path) and asked == [(path, os.W_OK)]
+    assert caught.value.filename == str(path) and asked == [(True, os.W_OK)]
     assert path.read_text() == "kept" and list(tmp_path.iterdir()) == [path]
 
 
@@ -92,6 +94,73 @@ def test_errors_name_the_path_that_was_given(tmp_path: Path) -> None:
         with pytest.raises(OSError, match=r".") as caught:
             write_atomically(path, b"x")
         assert (caught.value.filename, caught.value.filename2) == (str(path), None)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are isolated on Linux only")
+@pytest.mark.parametrize("way", ["file", "folder", "folder above"])
+def test_what_is_decided_where_to_write_follows_no_link_that_came_since(way: str, tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "outside" / "b").mkdir(parents=True)
+    known = tmp_path / "known"  # a link that was there before is followed
+    known.symlink_to("a")
+    place = place_of(known / "b" / "c.py")
+    place.write(b"first")
+    if way == "file":
+        (tmp_path / "a" / "b" / "c.py").unlink()
+        (tmp_path / "a" / "b" / "c.py").symlink_to(tmp_path / "outside" / "c.py")
+    elif way == "folder":
+        (tmp_path / "a" / "b").rename(tmp_path / "a" / "old")
+        (tmp_path / "a" / "b").symlink_to(tmp_path / "outside")
+    else:
+        (tmp_path / "a").rename(tmp_path / "old")
+        (tmp_path / "a").symlink_to(tmp_path / "outside")
+    with pytest.raises(OSError, match="a link was put there") as caught:
+        place.write(b"second")
+    assert caught.value.filename == str(place.path)
+    assert [path.name for path in (tmp_path / "outside").rglob("*")] == ["b"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are isolated on Linux only")
+def test_what_is_added_to_follows_no_link_and_waits_for_no_pipe(tmp_path: Path) -> None:
+    place = place_of(tmp_path).below("answers.md")
+    place.add(b"old", is_new=True)
+    place.add(b"first ", is_new=True)
+    place.add(b"second", is_new=False)
+    assert place.path.read_bytes() == b"first second"
+    (tmp_path / "mine").write_text("mine")
+    for target in (tmp_path / "mine", tmp_path / "new"):
+        place.path.unlink()
+        place.path.symlink_to(target)
+        for is_new in (False, True):
+            with pytest.raises(OSError, match="a link was put there") as caught:
+                place.add(b"x", is_new=is_new)
+            assert caught.value.filename == str(place.path)
+    place.path.unlink()
+    os.mkfifo(place.path)
+    with pytest.raises(OSError, match=r"."):
+        place.add(b"x", is_new=True)
+    assert (tmp_path / "mine").read_text() == "mine" and not (tmp_path / "new").exists()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are isolated on Linux only")
+def test_a_link_that_comes_while_a_file_is_written_gets_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may be quicker: between a look and the last step, the folder is another one."""
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    place, replaced = place_of(folder / "a.py"), Path.replace
+
+    def late(self: Path, target: Path) -> Path:
+        folder.rename(tmp_path / "moved")
+        folder.symlink_to(outside)
+        return replaced(self, target)
+
+    monkeypatch.setattr(Path, "replace", late)
+    place.write(b"new")
+    assert (tmp_path / "moved" / "a.py").read_bytes() == b"new"
+    assert list(outside.iterdir()) == []
 
 
 def test_a_result_does_not_replace_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

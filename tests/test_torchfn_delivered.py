@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ import pytest
 import warm
 from delivered_cycles import outcome
 from job_records import candidates
-from stepagents.cli import synth_function
 from stepagents.cli.synth_function import FunctionOptions, run_functions
+from stepagents.torchfn.target import HEAD
 from stepagents.torchfn.transform import Unwritable, transform_blocks
 from stepcore.jobs import JobError, effort
+from stepcore.text.places import WritingPlace
 from test_torchfn_synth import Owner, accepted, job
 
 FOLDER = Path(__file__).parents[1] / "benchmarks" / "functions"
@@ -254,11 +256,11 @@ def test_an_endless_loop_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.
 def test_a_program_that_cannot_be_written_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, _data: bytes) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    def full(place: WritingPlace, _data: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place.path))
 
     warm.lend(monkeypatch)
-    monkeypatch.setattr(synth_function, "write_atomically", full)
+    monkeypatch.setattr(WritingPlace, "write", full)
     source = tmp_path / "own.py"
     source.write_text("def f(x):  # stepsmith: x[m]\n    return x + x\n", encoding="utf-8")
     assert run_functions([f"{source}::f"], FunctionOptions(output=tmp_path / "out.py")) == 2
@@ -271,6 +273,31 @@ def test_a_program_that_cannot_be_written_is_shown(
     assert "@step.program" in row["program"]
     assert "no space left" in row["reason"]
     assert "no space left" in shown.err
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are isolated on Linux only")
+@pytest.mark.parametrize(("output", "is_there"), [("out", False), ("out.py", True)])
+def test_no_link_that_a_function_made_is_followed(
+    output: str, is_there: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A worker writes in the folder of its run only; who writes the program there is no worker."""
+    run, outside = tmp_path / "run", tmp_path / "outside"
+    run.mkdir()
+    outside.mkdir()
+    mine = outside / "mine.py"
+    if is_there:
+        mine.write_text(f'"""{HEAD} anything."""\n', encoding="utf-8")
+    place = run / (output if output.endswith(".py") else f"{output}/f.step.py")
+    source = run / "own.py"
+    link = f"import os\nos.path.lexists({str(place)!r}) or os.symlink({str(mine)!r}, {str(place)!r})\n"
+    source.write_text(f"{link}def f(x):  # stepsmith: x[m]\n    return x + x\n", encoding="utf-8")
+    before = {path.name: path.read_bytes() for path in outside.iterdir()}
+    assert run_functions([f"{source}::f"], FunctionOptions(output=run / output)) == 2
+    assert {path.name: path.read_bytes() for path in outside.iterdir()} == before
+    assert place.is_symlink()
+    shown = capsys.readouterr()
+    assert f"{place}: STEP901 it leads elsewhere now than before: a link was put there" in shown.err
+    assert "@step.program" in shown.out
 
 
 def test_a_file_of_the_user_is_not_replaced(

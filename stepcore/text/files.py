@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import codecs
-import os
 import re
 import stat
-from contextlib import suppress
-from errno import EACCES, EINVAL, ELOOP
 from pathlib import Path
 from typing import Final
 
 from stepcore.records import Record
 from stepcore.system.scarce import reason_of
+from stepcore.text.places import place_of
 
 MAX_BYTES: Final = 5_000_000
 MAX_LINES: Final = 100_000
-_BEGINNING: Final = 100  # bytes of a file's name in that of the file beside it
 # What a notebook holds is JSON: read as a Python file or a task it would only be said to hold no program.
 _NOTEBOOK: Final = (
     "this is a notebook, whose cells are checked in an editor only; "
@@ -56,9 +53,13 @@ class TextFile(Record):
 
         Line ends that ``text`` has in addition become the file's own.
         """
+        write_atomically(self.path, self.encoded(text))
+
+    def encoded(self, text: str) -> bytes:
+        """Return the file's content with another text, as :meth:`write` writes it."""
         if "\r\n" in self.text and not re.search(r"(?<!\r)\n", self.text):
             text = re.sub(r"(?<!\r)\n", "\r\n", text)
-        write_atomically(self.path, self.bom + text.encode(self.encoding))
+        return self.bom + text.encode(self.encoding)
 
 
 def read_file(path: Path, *, large: bool = False) -> TextFile:
@@ -155,44 +156,4 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises:
         OSError: it cannot be written, with the path that was given; devices, pipes and sockets are not replaced.
     """
-    try:
-        _replace(path.resolve(), data)
-    except OSError as error:
-        # Not the name of the file beside it, which nobody knows; a full disk does not say where at all.
-        error.filename, error.filename2 = str(path), None
-        raise
-    except RuntimeError as error:  # what `resolve` says of links that lead to each other
-        raise OSError(ELOOP, os.strerror(ELOOP), str(path)) from error
-
-
-def _replace(target: Path, data: bytes) -> None:
-    from tempfile import mkstemp  # takes as long to load as checking a small file, and is needed by fixes alone
-
-    mode = None
-    if target.exists():
-        found = target.stat().st_mode
-        if not stat.S_ISREG(found):
-            raise OSError(EINVAL, "a folder is there" if stat.S_ISDIR(found) else "the path leads to no regular file")
-        if not os.access(target, os.W_OK):  # else the folder alone would decide, and a protected file be replaced
-            raise PermissionError(EACCES, os.strerror(EACCES))
-        mode = stat.S_IMODE(found)
-    beginning = os.fsdecode(os.fsencode(target.name)[:_BEGINNING])  # a name may be as long as the system lets it be
-    descriptor, name = mkstemp(dir=target.parent, prefix=f".{beginning}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(mode if mode is not None else 0o666 & ~_umask())
-        temporary.replace(target)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+    place_of(path).write(data)

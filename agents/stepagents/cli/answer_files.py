@@ -10,6 +10,7 @@ from stepagents.llm.transcript import Answered, closing, line, opening, section
 from stepagents.sampling import Sampled
 from stepcore.cli.terminal import complain
 from stepcore.system.scarce import reason_of
+from stepcore.text.places import WritingPlace, place_of
 from stepcore.text.wording import one_line
 
 SUFFIX: Final = ".answers.md"
@@ -24,8 +25,9 @@ class AnswerFiles:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self._files: dict[str, Path] = {}
+        # The folder that it is now: functions of a user may run before there is an answer, and put links there.
+        self._folder = None if folder is None else place_of(folder)
+        self._files: dict[str, WritingPlace] = {}
         self._lines: dict[str, list[str]] = {}
 
     def hear(self, answered: Answered) -> None:
@@ -52,29 +54,29 @@ class AnswerFiles:
 
     def path(self, sampled: Sampled) -> Path | None:
         """Return the file of a task, None where there is none."""
-        return self._files.get(sampled.path)
+        place = self._files.get(sampled.path)
+        return None if place is None else place.path
 
     def lines(self, sampled: Sampled) -> list[str]:
         """Return a line for each answer to a task."""
         return self._lines.get(sampled.path, [])
 
-    def _free(self, folder: Path, task: str) -> Path:
+    def _free(self, folder: WritingPlace, task: str) -> WritingPlace:
         """Return a file that no other task of this run has."""
         name = re.sub(r"[^\w.-]+", "_", task).strip(".") or "task"
-        taken, number, path = set(self._files.values()), 1, folder / f"{name}{SUFFIX}"
-        while path in taken:
+        taken, number, place = set(self._files.values()), 1, folder.below(f"{name}{SUFFIX}")
+        while place in taken:
             number += 1
-            path = folder / f"{name}_{number}{SUFFIX}"
-        return path
+            place = folder.below(f"{name}_{number}{SUFFIX}")
+        return place
 
     def _write(self, task: str, text: str, *, is_new: bool) -> None:
         if self._folder is None:
             return
-        path = self._files[task]
+        place = self._files[task]
         try:
-            with path.open("w" if is_new else "a", encoding="utf-8") as file:
-                file.write(text)
+            place.add(text.encode("utf-8", "backslashreplace"), is_new=is_new)
         except OSError as error:
-            complain(f"{one_line(path)}: answers cannot be written: {reason_of(error)}")
+            complain(f"{one_line(place.path)}: answers cannot be written: {reason_of(error)}")
             self._folder = None
             self._files.clear()

@@ -204,7 +204,7 @@ def _apply(changed: ChangedFile, orders: ProgramOrders) -> bool:
                 "the same call begins with what is in it now"
             )
             return False
-        file.write(changed.after)
+        orders.place(path).write(file.encoded(changed.after))
     except Unusable as error:  # it was removed in the meantime
         orders.refuse(f"{one_line(path)}: {error.code} {error.message}")
         return False

@@ -41,7 +41,8 @@ from stepcore.reports.text import clean
 from stepcore.settings.config import ConfigError
 from stepcore.settings.limits import user_wishes
 from stepcore.system.scarce import reason_of
-from stepcore.text.files import Unusable, read_file, write_atomically
+from stepcore.text.files import Unusable, read_file
+from stepcore.text.places import WritingPlace, place_of
 from stepcore.text.wording import one_line
 
 if TYPE_CHECKING:
@@ -80,6 +81,13 @@ class FunctionOptions(Record):
     budget: float | None = None
     samples: int = 1
     experiences: Sequence[Experience] = ()
+
+
+class _Output(Record):
+    """Where programs go, as the paths led before any function ran; ``file`` None: into the folder."""
+
+    folder: WritingPlace
+    file: WritingPlace | None
 
 
 class Answers(Record):
@@ -180,22 +188,20 @@ def run_functions(
     rows: list[FunctionRow] = []
     taken: set[Path] = set()
     interrupted = False
-    folder = _folder(options.output)
-    if folder is not None:  # where the programs are tried out before they are written
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            complain(f"{one_line(folder)} cannot be made: {reason_of(error)}")
-            return EXIT_UNUSABLE
+    try:
+        output = _prepared(options.output)
+    except OSError as error:
+        complain(f"{one_line(error.filename)} cannot be made: {reason_of(error)}")
+        return EXIT_UNUSABLE
     try:
         with waiting("synthesizing") as tell:
             for row in function_rows(arguments, options, tell, answers):
                 rows.append(row)
                 learn(row)
                 _rank(row, options)
-                if row.best and options.output is not None:
-                    place = _place(row, options, len(arguments), taken)
-                    taken.add(place)
+                if row.best and output is not None:
+                    place = _place(row, output, options.emit, len(arguments), taken)
+                    taken.add(place.path)
                     _write(place, row)
                 if not options.as_json:
                     _show(row, options)
@@ -345,16 +351,29 @@ def _folder(output: Path | None) -> Path | None:
     return output if output.is_dir() or not output.suffix else output.parent
 
 
-def _write(place: Path, row: FunctionRow) -> None:
+def _prepared(output: Path | None) -> _Output | None:
+    """Make the folder in which programs are tried out before they are written, and see where they go.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder = _folder(output)
+    if output is None or folder is None:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    return _Output(place_of(folder), None if output == folder else place_of(output))
+
+
+def _write(place: WritingPlace, row: FunctionRow) -> None:
     """Write a program, unless that would replace a file that is none of ours; one that is not written is shown."""
     assert row.best is not None
     try:
-        if place.exists() and not _is_ours(place):
-            row.unwritten = f"{one_line(place)} exists and was not written by synth; give another --output"
+        if place.path.exists() and not _is_ours(place.path):
+            row.unwritten = f"{one_line(place.path)} exists and was not written by synth; give another --output"
         else:
-            write_atomically(place, (row.best.text or "").encode("utf-8"))
+            place.write((row.best.text or "").encode("utf-8"))
     except OSError as error:
-        row.unwritten = unwritten(place, error)
+        row.unwritten = unwritten(place.path, error)
     if row.unwritten:
         row.unusable = True
         complain(row.unwritten)
@@ -369,16 +388,17 @@ def _is_ours(place: Path) -> bool:
     return text.startswith(f'"""{HEAD}') or _SOURCE.search(text) is not None
 
 
-def _place(row: FunctionRow, options: FunctionOptions, count: int, taken: Container[Path]) -> Path:
+def _place(row: FunctionRow, output: _Output, emit: Emit, count: int, taken: Container[Path]) -> WritingPlace:
     """Return where a program goes; of two with one name the later one is called after its file, too."""
-    assert options.output is not None
-    if count == 1 and options.output.suffix and not options.output.is_dir():
-        return options.output
+    if count == 1 and output.file is not None:
+        return output.file
     assert row.found is not None
-    name, suffix = row.found.name, SUFFIXES[options.emit]
+    name, suffix = row.found.name, SUFFIXES[emit]
     longer = f"{Path(row.path).stem}_{name}"
     names = (name, longer, *(f"{longer}_{number}" for number in range(2, count + 2)))
-    return next(place for name in names if (place := options.output / f"{name}{suffix}") not in taken)
+    folder = output.folder if output.file is None else output.file
+    places = (folder.below(f"{name}{suffix}") for name in names)
+    return next(place for place in places if place.path not in taken)
 
 
 def _show(row: FunctionRow, options: FunctionOptions) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import join, quote
 from threading import Event
@@ -31,6 +31,7 @@ from stepcore.reports.text import clean
 from stepcore.rewrites import RewriteSubject
 from stepcore.settings.config import Config, ConfigError, Configs
 from stepcore.text.files import Unusable
+from stepcore.text.places import WritingPlace, place_of
 from stepcore.text.wording import one_line
 
 _MOST: Final = 1 << 50  # bytes, FLOPs per cycle
@@ -131,10 +132,16 @@ class ProgramOrders:
         self.wish = wish
         self.configs, self._chips = Configs(), Chips()
         self.unusable = 0
+        self._places: dict[Path, WritingPlace] = {}
 
     def each(self, texts: list[str], stop: Event) -> Iterator[ProgramOrder]:
         """Yield each program that is meant; a file is read again for each of its programs."""
-        for target in find_targets(texts):
+        targets = list(find_targets(texts))
+        for target in targets:
+            if isinstance(target, FileTarget):
+                with suppress(OSError):  # reading it says what is wrong with it
+                    self.place(target.path)
+        for target in targets:
             try:
                 yield from self._file(target, stop)
             except Unusable as error:
@@ -148,6 +155,16 @@ class ProgramOrders:
         """Tell that something cannot be used."""
         complain(clean(text))
         self.unusable += 1
+
+    def place(self, path: Path) -> WritingPlace:
+        """Return where a file is written: as its path led when it was first asked for, before any function ran.
+
+        Raises:
+            OSError: it leads nowhere.
+        """
+        if path not in self._places:
+            self._places[path] = place_of(path)
+        return self._places[path]
 
     def _file(self, target: FileTarget | Unusable, stop: Event) -> Iterator[ProgramOrder]:
         if isinstance(target, Unusable):
