@@ -81,6 +81,17 @@ def leave(code: int, _context: Context) -> None:
     os._exit(code)
 
 
+def mute(work: str, _context: Context) -> None:
+    """Close the pipes, and go on as another program, asleep or computing."""
+    if work == "program":
+        os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)"])
+    os.closerange(0, 1024)
+    if work == "sleep":
+        time.sleep(600)
+    while True:
+        pass
+
+
 def hoard(size: int, _context: Context) -> int:
     """Allocate `size` bytes."""
     return len(bytearray(size))
@@ -173,7 +184,7 @@ def child(_payload: Any, context: Context) -> None:
 HANDLERS = [
     Handler(untyped(run.__name__), run)
     for run in (
-        echo, garbage, pid, sleep, polite, late, until, spin, die, leave, hoard, hoard_apart, noise, ask, environment,
+        echo, garbage, pid, sleep, polite, late, until, spin, die, leave, mute, hoard, hoard_apart, noise, ask, environment,
         fail, defect, no_json, forge, child,
     )
 ]  # fmt: skip

@@ -22,7 +22,7 @@ import pytest
 from processes import PATIENCE, alive, descendants, eventually
 from stepcore.isolation import Isolation
 from stepcore.jobdata.kinds import untyped
-from stepcore.jobs import JobCancelled, JobError, Limits, Pool, effort, importing
+from stepcore.jobs import JobCancelled, JobError, Limits, Pool, effort, importing, process
 from stepcore.jobs.messages import HOME, PROTOCOL, decode, encode
 from stepcore.jobs.process import clean_environment, last_words
 
@@ -44,6 +44,19 @@ def failure(pool: Pool, kind: str, payload: Any, **options: Any) -> JobError:
     with pytest.raises(JobError) as caught:
         pool.submit(untyped(kind), payload, **options).result(PATIENCE)
     return caught.value
+
+
+@pytest.mark.parametrize("work", ["program", "sleep", "compute"])
+def test_a_worker_that_closes_its_pipe_and_goes_on_is_ended(
+    work: str, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end was waited for without any limit: by closing the pipe a function got out of its time limit."""
+    monkeypatch.setattr(process, "_ENDING_SECONDS", 0.5)
+    before = pool.submit(untyped("pid"), None).result(PATIENCE)
+    error = failure(pool, "mute", work)
+    assert (error.code, error.message) == ("STEP407", "the worker was stopped: it closed its pipe and went on")
+    assert eventually(lambda: not alive(before))
+    assert pool.submit(untyped("echo"), "next").result(PATIENCE) == "next"
 
 
 def test_messages_are_one_line_each() -> None:

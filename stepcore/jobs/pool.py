@@ -343,11 +343,10 @@ class _Driver:
 
     def _crash(self, worker: WorkerProcess, has_begun: bool) -> JobError:
         self._failures += 1
-        if worker.problem:
-            self._drop_worker()
-            return JobError("STEP407", f"the worker was stopped: it {worker.problem}")
-        ending = worker.ending()
+        ending = "" if worker.problem else worker.ending()
         self._drop_worker()
+        if worker.problem:
+            return JobError("STEP407", f"the worker was stopped: it {worker.problem}")
         kind = JobError if has_begun else _NeverBegun
         if ending == _OVER_MEMORY:
             return kind("STEP406", "the memory limit was reached by all processes of the run together")

@@ -55,6 +55,7 @@ _GROUPS: Final = hasattr(os, "killpg")
 _HAS_GUARDIAN: Final = sys.platform.startswith("linux")
 _GUARDIAN_SECONDS: Final = 2.0  # of its work, in which it has to end what the worker started
 _LOOK: Final = 0.25  # seconds between two looks at what a process has used
+_ENDING_SECONDS: Final = 5.0  # of its work, in which a worker that closed its pipe has to be gone
 
 # Put into the queue of messages instead of a message.
 ENDED: Final = {"type": "ended"}  # the worker closed its side
@@ -199,7 +200,15 @@ class WorkerProcess:
                 self._process.wait(_LOOK)
 
     def ending(self) -> str:
-        """Say how the worker ended: "SIGSEGV", "exit code 3"."""
+        """Say how the worker ended: "SIGSEGV", "exit code 3". One that closed its pipe and goes on is ended."""
+        effort = Effort(_ENDING_SECONDS, lambda: usage_of_tree(self.root))
+        while self._process.poll() is None:
+            if effort.over():
+                self.problem = "closed its pipe and went on"
+                self.kill()
+                break
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LOOK)
         code = self._process.wait()
         if code >= 0:
             return f"exit code {code}"
