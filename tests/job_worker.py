@@ -184,8 +184,8 @@ def child(_payload: Any, context: Context) -> None:
 HANDLERS = [
     Handler(untyped(run.__name__), run)
     for run in (
-        echo, garbage, pid, sleep, polite, late, until, spin, die, leave, mute, hoard, hoard_apart, noise, ask, environment,
-        fail, defect, no_json, forge, child,
+        echo, garbage, pid, sleep, polite, late, until, spin, die, leave, mute, hoard, hoard_apart, noise, ask,
+        environment, fail, defect, no_json, forge, child,
     )
 ]  # fmt: skip
 

@@ -283,8 +283,8 @@ def test_the_server_stands_on_the_editor_features_and_the_workers() -> None:
 # Of the server's own modules, from the lowest layer up; each may import those of lower layers only, wherever the import
 # stands, for type checkers or not. What a part has to tell those above it, it tells functions that were given to it.
 SERVER_LAYERS: list[list[str]] = [
-    ["client", "legend", "memory", "pools", "positions", "quick_types", "reads", "settings", "transport", "version",
-     "worker_launch"],
+    ["client", "legend", "memory", "paths", "pools", "positions", "quick_types", "reads", "settings", "transport",
+     "version", "worker_launch"],
     ["loop", "protocol", "workspace"],
     ["documents", "guard"],
     ["convert", "editor", "giving_back", "notebooks", "projects"],

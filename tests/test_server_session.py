@@ -15,6 +15,7 @@ from lsprotocol import types
 import stepcore.version
 from lsp_client import ROOT, Client
 from processes import PATIENCE
+from server_texts import HEAD, OVERUSED
 from stepcore.ide.model import Kind
 from stepcore.jobdata.editor import PlainPosition, PlainRange, ProgramState, ProgramStatus
 from stepserver.app import COMMANDS, FEATURES, PULL, Server, find_handler
@@ -108,6 +109,29 @@ def test_exit_without_shutdown_is_no_success() -> None:
         client.initialize()
         client.notify("exit", None)
         assert client.process.wait(PATIENCE) == 1
+
+
+def test_what_names_no_file_stops_nothing(tmp_path: Path) -> None:
+    """A URI that is none, and an interpreter that is no text: the document was never checked, workers never started."""
+    config = tmp_path / "stepsmith.toml"
+    changes = [{"uri": uri, "type": 1} for uri in ("file://[::1/a.py", "file://[a", config.as_uri())]
+    file = (tmp_path / "a.py").as_uri()
+    with Client(cwd=tmp_path) as client:
+        client.initialize(trusted=True, folder=tmp_path)
+        client.open("file://[a/b.py", HEAD + OVERUSED)
+        assert len(client.findings("file://[a/b.py")) == 1
+        client.save("file://[a/b.py")
+        client.open(file, HEAD + OVERUSED)
+        assert len(client.findings(file)) == 1
+        for wrong in map(json.loads, ("[]", "{}", "1", "true")):
+            client.notify("stepsmith/interpreter", {"folder": wrong, "path": "/bin/false"})
+            client.notify("stepsmith/interpreter", {"folder": None, "path": wrong})
+        config.write_text("select = ['STEP1']\n" * 2, encoding="utf-8")  # no TOML
+        client.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+        client.wait(lambda message: "stepsmith.toml" in str(message.get("params")))
+        status = client.request("stepsmith/status", {})
+        assert {simulator["interpreter"] for simulator in status["simulators"]} == {status["server"]["executable"]}
+        assert "Traceback" not in client.stderr(), client.stderr()
 
 
 def test_requests_after_shutdown_are_refused() -> None:

@@ -15,10 +15,10 @@ from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from lsprotocol import types
-from pygls.uris import to_fs_path
 
 from stepcore.text.files import MAX_BYTES, MAX_LINES
 from stepcore.text.span import SourceFile, Span
+from stepserver.paths import file_path
 from stepserver.positions import Codec
 from stepserver.workspace import Workspace
 
@@ -183,7 +183,7 @@ def without_magics(text: str) -> str:
 def path_of(uri: str, language: str) -> str:
     """Return the path of a document; one that was never saved gets the suffix of its language."""
     if uri.startswith("file:"):
-        return to_fs_path(uri) or uri
+        return file_path(uri) or uri
     name = uri.partition(":")[2] or uri
     suffix = _SUFFIXES.get(language, "")
     return name if name.endswith(suffix) else name + suffix

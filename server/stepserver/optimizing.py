@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
-from pygls.uris import to_fs_path
 
 from stepcore.chips.keys import described
 from stepcore.ide.line_edits import line_edits
@@ -44,6 +43,7 @@ from stepserver.agents import AgentPools, answer_of_model
 from stepserver.convert import Converter
 from stepserver.documents import Module
 from stepserver.offering import TITLE, hindrance_in
+from stepserver.paths import file_path
 from stepserver.positions import Codec
 from stepserver.settings import limits_of
 from stepserver.simulation import Around, plain_range
@@ -219,7 +219,7 @@ class Optimizing:
             records=str(_records()),
             ledger=str(store_path().with_name(LEDGER)),
             store=str(store_path()) if order.remember else "",
-            workspace=to_fs_path(around.workspace.folder_of(module.uri)) or str(Path(module.path).parent),
+            workspace=file_path(around.workspace.folder_of(module.uri)) or str(Path(module.path).parent),
             **shared(ProposerOptions, order),
         )
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
-from pygls.uris import to_fs_path
 
 from stepcore.chips.keys import described
 from stepcore.jobdata.choices import SUFFIXES
@@ -34,6 +33,7 @@ from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS, LOWER
 from stepserver.client import Client
 from stepserver.documents import Module
 from stepserver.editor import Editor
+from stepserver.paths import file_path
 from stepserver.writing import Work
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ async def put_beside(editor: Editor, client: Client, told: News) -> None:
         return
     assert told.solutions  # or there was a problem
     text = told.solutions[0].text or ""
-    file = await asyncio.to_thread(_free, Path(to_fs_path(told.file or "") or told.name or ""), text)
+    file = await asyncio.to_thread(_free, Path(file_path(told.file or "") or told.name or ""), text)
     whole = types.Range(types.Position(0, 0), types.Position(_LAST_LINE, 0))
     document = types.OptionalVersionedTextDocumentIdentifier(file, None)
     changes: list[Any] = [

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from lsprotocol import types
-from pygls.uris import to_fs_path
 
 from stepserver import reconfigure
 from stepserver.parts import Parts
+from stepserver.paths import file_path
 from stepserver.reconfigure import apply, pull_settings, use_interpreter
 from stepserver.settings import SECTION, read_settings
 
@@ -40,7 +40,7 @@ async def folders(parts: Parts, params: types.DidChangeWorkspaceFoldersParams) -
 
 async def watched_files(parts: Parts, params: types.DidChangeWatchedFilesParams) -> None:
     """Look again at what depends on files that changed on disk."""
-    parts.watch.told(path for change in params.changes if (path := to_fs_path(change.uri)) is not None)
+    parts.watch.told(path for change in params.changes if (path := file_path(change.uri)) is not None)
 
 
 async def trust(parts: Parts, params: Any) -> None:
@@ -51,7 +51,9 @@ async def trust(parts: Parts, params: Any) -> None:
 async def interpreter(parts: Parts, params: Any) -> None:
     """Take note of ``stepsmith/interpreter {folder?, path}``."""
     if isinstance(params, Mapping):
-        await use_interpreter(parts, params.get("folder"), params.get("path"))
+        folder, path = params.get("folder"), params.get("path")
+        if all(item is None or isinstance(item, str) for item in (folder, path)):
+            await use_interpreter(parts, folder, path)
 
 
 async def shutdown(parts: Parts, _params: Any) -> None:

@@ -83,14 +83,14 @@ def _begun(
     deliver: Callable[..., Any] | None = None,
 ) -> tuple[int, str]:
     """Start what an order for a function asks for; returns its number, or 0 and why that cannot be done."""
-    from pygls.uris import to_fs_path
+    from stepserver.paths import file_path
 
     if isinstance(order, str):
         return 0, order
     module = parts.documents.module_of(order.uri)
     if module is None:
         return 0, CLOSED
-    work = work_of(module, order, to_fs_path(parts.workspace.folder_of(order.uri)) or "")
+    work = work_of(module, order, file_path(parts.workspace.folder_of(order.uri)) or "")
     asker = order.asker if isinstance(order, SynthesizeOrder) else ""  # to find sizes asks no model
     return (0, work) if isinstance(work, str) else parts.writing.start(module, work, deliver, asker)
 

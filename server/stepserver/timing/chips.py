@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from pygls.uris import to_fs_path
-
 from stepcore.chips.chosen import SUFFIX, chosen_chip
 from stepcore.chips.keys import HardwareError
 from stepcore.text.files import Unusable, read_file
 from stepserver.documents import Module
+from stepserver.paths import file_path
 from stepserver.simulation import Around
 from stepserver.timing.runs import ChipInForce
 
@@ -56,5 +55,5 @@ class ChosenChips:
     def _in_folder(self, module: Module, setting: str) -> str:
         """Return the chip of a setting; a file's path is relative to the document's folder, else to the first one."""
         workspace = self._around.workspace
-        folder = to_fs_path(workspace.folder_of(module.uri) or next(iter(workspace.folders), ""))
+        folder = file_path(workspace.folder_of(module.uri) or next(iter(workspace.folders), ""))
         return str(Path(folder) / setting) if folder and Path(setting).suffix == SUFFIX else setting
