@@ -258,10 +258,10 @@ def _attended(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], k
         raise ShapeMismatch(f"{name}: there are {keys[-2]} keys and {values[-2]} values")
 
 
-def _looked_up(_compare: Comparer, name: str, _sizes: Sizes, args: Sequence[Any], _kwargs: Kwargs) -> None:
+def _looked_up(_compare: Comparer, name: str, _sizes: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
     """Look at what has indices first, or second: ``torch.embedding`` begins with its table."""
-    given = [each for each in args[:2] if isinstance(each, AbstractTensor)]
-    if len(given) == len(args[:2]) and all(each.dtype in FLOATS for each in given):
+    told = [*args[:2], *(value for word, value in kwargs.items() if word in ("weight", "indices"))]
+    if all(isinstance(each, AbstractTensor) and each.dtype in FLOATS for each in told):
         raise ShapeMismatch(f"{name} takes a tensor of whole numbers, and here are fractions; write .long()")
 
 
