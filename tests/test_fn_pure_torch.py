@@ -12,7 +12,7 @@ from stepcore.fn import allow
 from stepcore.fn.check import check_block, check_fn
 from stepcore.fn.decl import FnDecl, FnScope
 from stepcore.fn.placement import COMPLEX
-from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError
+from stepcore.sim.fnvec import CompiledFn, FnEnv, FnRuntimeError, evaluate_block
 from stepcore.sim.fnvec.names import Namespace, aten_overload, method, namespace_member
 from stepcore.text.span import Span
 from stepcore.types import Buffer, Scalar
@@ -61,6 +61,14 @@ def test_the_end_of_a_worker_is_told_and_the_next_name_is_called(monkeypatch: py
     found = survey(["a", "b", "c"])
     assert found == [Outcome("a"), Outcome("b", failures=["b(2): ends the process (-11)"]), Outcome("c", ran=1)]
     assert asked == [["a", "b", "c"], ["c"]]
+
+
+@pytest.mark.parametrize("asked", ["torch.float32", "x.dtype", "torch.get_default_dtype()"])
+def test_the_limits_of_a_type_are_those_of_its_text_at_any_precision(asked: str) -> None:
+    text = f"torch.finfo({'' if 'default' in asked else asked}).eps + torch.iinfo(torch.int32).max"
+    values = {torch.ones(1, dtype=dtype): FnEnv(SCOPE, {}, dtype=dtype) for dtype in (torch.float32, torch.float64)}
+    found = [evaluate_block(block(text), env, {"x": x}) for x, env in values.items()]
+    assert found == [torch.finfo(torch.float32).eps + 2**31 - 1] * 2
 
 
 @pytest.mark.parametrize(

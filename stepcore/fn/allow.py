@@ -73,7 +73,7 @@ def _of(space: str) -> frozenset[str]:
 
 
 # What torch's own schemas admit: see scripts/torch_schemas.
-TORCH_FUNCTIONS: Final = _of("torch")
+TORCH_FUNCTIONS: Final = _of("torch") | names("finfo iinfo")  # these two have no schema: they tell a dtype's limits
 FUNCTIONAL: Final = _of("torch.nn.functional")
 # Legal in ``global`` only, where the seed fixes what they draw: element functions are pure.
 DRAWING: Final[dict[str, frozenset[str]]] = {space: names(text) for space, text in torch_table.RANDOM.items()}
@@ -113,6 +113,8 @@ CONTAINER_METHODS: Final = names(
 # Those that change what they are called at.
 CONTAINER_CHANGES: Final = names("append extend insert pop reverse sort clear remove")
 DTYPE_ATTRIBUTES: Final = names("is_floating_point itemsize")
+# Those of ``torch.finfo(dtype)`` and ``torch.iinfo(dtype)``: numbers.
+LIMITS: Final = names("max min eps tiny smallest_normal resolution bits")
 
 BUILTINS: Final = names(
     """abs all any bool dict divmod enumerate float int len list max min pow range reversed round slice sorted str sum

@@ -29,6 +29,7 @@ from stepcore.fn.shapes.values import (
     ListForTensor,
     NotOfTensors,
     Number,
+    NumberLimits,
     Pair,
     ShapeList,
     ShapeMismatch,
@@ -288,6 +289,8 @@ class Expressions:
         name = node.attr
         if isinstance(value, Pair):
             return {"values": value.values, "indices": value.indices}.get(name)
+        if isinstance(value, NumberLimits) and name in allow.LIMITS:
+            return Number("int" if name == "bits" else value.kind)
         if not isinstance(value, AbstractTensor):
             return None
         if name in ("T", "mT"):

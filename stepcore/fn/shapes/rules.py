@@ -13,6 +13,7 @@ from stepcore.fn.shapes.values import (
     Comparer,
     LikeItems,
     Number,
+    NumberLimits,
     Pair,
     ShapeList,
     ShapeMismatch,
@@ -407,6 +408,7 @@ RULES: Final[dict[str, Rule]] = {
     "cummax": _sort, "cummin": _sort, "numel": lambda _s, a, _k: numel(a[0].shape),
     "dim": lambda _s, a, _k: Dim.of(len(a[0].shape)), "item": _item,
     "kthvalue": _pair, "mode": _pair, "aminmax": _pair, "median": _median,
-    "nanmedian": _median,
+    "nanmedian": _median, "finfo": lambda _s, _a, _k: NumberLimits("float"),
+    "iinfo": lambda _s, _a, _k: NumberLimits("int"),
 }  # fmt: skip
 RULES.update({name: _cast_to(dtype) for name, dtype in CASTS.items() if name in allow.TENSOR_METHODS})

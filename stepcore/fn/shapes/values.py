@@ -32,6 +32,13 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberLimits:
+    """What ``torch.finfo`` or ``torch.iinfo`` gives; its attributes are numbers of ``kind``."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class Callee:
     """A function of the allow-list, or a method with the tensor it belongs to.
 

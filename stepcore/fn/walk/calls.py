@@ -23,6 +23,7 @@ _VALUE_NAMES: Final = (
     | allow.MODULE_ATTRIBUTES
     | allow.CONTAINER_METHODS
     | allow.DTYPE_ATTRIBUTES
+    | allow.LIMITS
 )
 # What takes all items of an argument at once.
 CONSUMERS: Final = frozenset(

@@ -41,6 +41,11 @@ _OPERATORS: Final[dict[type[ast.AST], str]] = {
 _PASSED_THROUGH = (FnRuntimeError, NoRule, Restart)
 
 
+_OF_TYPES: Final[dict[type, frozenset[str]]] = {
+    torch.dtype: allow.DTYPE_ATTRIBUTES, torch.finfo: allow.LIMITS, torch.iinfo: allow.LIMITS,
+}  # fmt: skip
+
+
 def _no_attribute(name: str) -> str:
     return unknown_attribute(name, allow.TENSOR_METHODS | allow.TENSOR_ATTRIBUTES)
 
@@ -125,10 +130,7 @@ class Interpreter(Displays):
         if name.startswith("_"):
             raise EvaluationRefused(f"the attribute {name!r} is private", "STEP302")
         if isinstance(value, Namespace):
-            member = namespace_member(value, name)
-            if isinstance(member, torch.dtype):
-                return self.dtypes.get(member, member)
-            return Builtin(f"math.{name}") if value.path == "math" and callable(member) else member
+            return self._member(value, name)
         if isinstance(value, AtenName):
             return aten_overload(value.name, name)
         if isinstance(value, TV | torch.Tensor):
@@ -145,9 +147,22 @@ class Interpreter(Displays):
             return BoundMethod(value, name)
         if isinstance(value, torch.nn.Module) and name in allow.MODULE_ATTRIBUTES:
             return getattr(value, name)
-        if isinstance(value, torch.dtype) and name in ("is_floating_point", "itemsize"):
+        if name in _OF_TYPES.get(type(value), ()) and hasattr(value, name):
             return getattr(value, name)
         raise EvaluationRefused(f"the attribute {name!r} is not part of the function language", "STEP304")
+
+    def _member(self, space: Namespace, name: str) -> Any:
+        member = namespace_member(space, name)
+        if isinstance(member, torch.dtype):
+            return self.dtypes.get(member, member)
+        if self.dtypes and isinstance(member, Operation) and member.plain is torch.finfo:
+            return Operation("finfo", self._limits)
+        return Builtin(f"math.{name}") if space.path == "math" and callable(member) else member
+
+    def _limits(self, type: torch.dtype | None = None) -> torch.finfo:
+        """Return the limits of a type as the text of the body has it, where its types have become others."""
+        asked = torch.get_default_dtype() if type is None else type
+        return torch.finfo(torch.float32 if asked == self.dtypes.get(torch.float32) else asked)
 
     def _call(self, node: ast.Call, scope: Scope) -> Any:
         function = self.eval(node.func, scope)
