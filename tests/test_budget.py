@@ -23,6 +23,7 @@ from stepcore.findings.budget import Budget, OutOfBudget
 from stepcore.findings.diagnostics import LISTED, Diagnostic, listed
 from stepcore.findings.near import LONGEST, nearest
 from stepcore.fn import allow, outside
+from stepcore.fn.amounts import Amounts
 from stepcore.fn.check import check_block
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.prelude import assigned_names
@@ -417,6 +418,27 @@ def test_what_a_block_certainly_makes_too_large_is_found_without_a_run(text: str
     """Converted to Python, ``global`` runs without the simulator's bounds."""
     prelude = CodeBlock(Embedded.whole(text))
     assert [item.code for item in check_block(prelude, FnScope(prelude=prelude), "prelude")] == ["STEP311"]
+
+
+def _nested(depth: int) -> str:
+    heads = "".join(f"{' ' * (4 + place)}for i{place} in range(2):\n" for place in range(depth))
+    body = f"{heads}{' ' * (4 + depth)}a = [1]\n    return [input[0]]\n"
+    return f"import stepcore as step\n\n\n@step.fn(input=step.f32, output=step.f32)\ndef f(input):\n{body}"
+
+
+def test_loops_in_loops_are_followed_for_a_while_and_count_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[ast.stmt] = []
+    run = Amounts.run
+
+    def counted(own: Amounts, statement: ast.stmt) -> None:
+        looked_at.append(statement)
+        run(own, statement)
+
+    monkeypatch.setattr(Amounts, "run", counted)
+    assert not check_text(_nested(12), "nested.py").diagnostics
+    assert looked_at
+    assert [item.code for item in check_text(_nested(40), "nested.py").diagnostics] == ["STEP912"]
+    assert len(looked_at) < 100_000
 
 
 @pytest.mark.parametrize("text", MAY_FIT.values(), ids=MAY_FIT)

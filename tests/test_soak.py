@@ -14,7 +14,19 @@ from soak.campaign import Order, Report
 from soak.drawn import PAYLOADS, draw, spliced_python
 from soak.hostile_runs import drawn_inputs
 
-QUICK = ("simulator", "ragged", "generation2", "mutated", "loops", "types", "modules", "calls", "affine", "editor")
+QUICK = (
+    "simulator",
+    "ragged",
+    "generation2",
+    "mutated",
+    "loops",
+    "types",
+    "modules",
+    "calls",
+    "affine",
+    "editor",
+    "changes",
+)
 
 
 @pytest.mark.parametrize("name", QUICK)

@@ -19,6 +19,7 @@ from stepcore.fn.source import augmented
 
 # Rounds of a loop that are followed: what doubles has passed every bound by then, what does not is bounded by the run.
 _ROUNDS: Final = 64
+_STATEMENTS: Final = 1 << 13  # that are followed in the rounds of loops inside of one loop
 _LOST: Final = frozenset({"pop", "clear", "remove"})
 _SAME_ITEMS: Final = frozenset({"list", "tuple", "sorted", "reversed", "enumerate"})
 _WIDTH: Final = re.compile(r"%[-+ #0]*(\d+)?(?:\.(\d+))?")
@@ -69,6 +70,7 @@ class Amounts:
         self._most_items, self._most_bits = most
         self._known: dict[str, Amount] = {}
         self.hidden: frozenset[str] = frozenset()
+        self._ends: dict[ast.For, bool] = {}
 
     def copy(self) -> dict[str, Amount]:
         """Return what is known, for :meth:`restore`."""
@@ -113,15 +115,29 @@ class Amounts:
     def rounds(self, loop: ast.For) -> Iterator[ast.stmt]:
         """Run a loop as often as it certainly runs, at most 64 times; yields each statement before it is run.
 
-        Afterwards the numbers are known that were before: the caller forgets what the loop binds.
+        Loops inside of loops are left where they have run so many statements that nothing more is to be learnt; what
+        they would run counts as work of the document all the same. Afterwards the numbers are known that were before:
+        the caller forgets what the loop binds.
         """
         known = dict(self._evaluator.names)
-        yield from self._rounds(loop)
+        most = max(_STATEMENTS, _ROUNDS * len(loop.body))
+        for followed, statement in enumerate(self._rounds(loop)):
+            if followed == most:
+                budget.spend(self._statements_of(loop) - most)
+                break
+            yield statement
         self._evaluator.names = known
+
+    def _statements_of(self, loop: ast.For) -> int:
+        """Return how many statements the rounds of a loop run that are followed."""
+        around = self.of(loop.iter)
+        rounds = int(min(around.count, _ROUNDS)) if isinstance(around, Items) and not self._may_end(loop) else 0
+        inner = (self._statements_of(each) for each in loop.body if isinstance(each, ast.For))
+        return rounds * (len(loop.body) + sum(inner))
 
     def _rounds(self, loop: ast.For) -> Iterator[ast.stmt]:
         around = self.of(loop.iter)
-        if not isinstance(around, Items) or _may_end(loop):
+        if not isinstance(around, Items) or self._may_end(loop):
             self._lose([loop])
             return
         for _ in range(int(min(around.count, _ROUNDS))):
@@ -136,6 +152,13 @@ class Amounts:
                 else:
                     self.run(statement)
                     self._evaluator.run(statement)
+
+    def _may_end(self, loop: ast.For) -> bool:
+        """Whether a round may end before its end; a loop inside of others is asked often."""
+        if loop not in self._ends:
+            ends = (ast.Break, ast.Return, ast.Continue)
+            self._ends[loop] = any(isinstance(node, ends) for node in ast.walk(loop))
+        return self._ends[loop]
 
     def _lose(self, statements: list[ast.stmt]) -> None:
         for name in assigned_names(statements):
@@ -331,7 +354,3 @@ def _larger(one: Items | None, other: Items | None) -> Items | None:
     if one is None or other is None:
         return one or other
     return one if one.leaves >= other.leaves else other
-
-
-def _may_end(loop: ast.For) -> bool:
-    return any(isinstance(node, ast.Break | ast.Return | ast.Continue) for node in ast.walk(loop))

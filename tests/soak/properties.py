@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from random import Random
 
+from changing_bodies import Bodies, changes_input
 from drawn_calls import drawn as drawn_calls
 from drawn_modules import compared
 from joined_programs import boundaries
@@ -19,6 +20,7 @@ from programs.ragged import ragged_task
 from ragged_chains import run_chain
 from stepcore.conversion.to_python import task_to_python
 from stepcore.frontend.yaml.tasks import read_task
+from test_fn_ownership import codes
 from test_fuzz_frontends import check, mutated
 from test_generation2_programs import assert_holds
 from test_ide_boundaries import GROUPS, check_cuts, name_of, opened
@@ -203,6 +205,20 @@ def editor(order: Order, report: Report) -> None:
         places = boundaries(opened(group)[0].text)
         place = rng.choice(places)
         _raises(lambda: check_cuts(group, [place]), f"{name_of(group)} at {place}")
+
+    _each(order, report, case)
+
+
+def changes(order: Order, report: Report) -> None:
+    """What a body changes, by whatever name and in whatever list, is refused where it is not its own."""
+
+    def case(seed: int) -> None:
+        body = Bodies(seed).draw()
+
+        def holds() -> None:
+            assert changes_input(body) is not True or "STEP310" in codes(body)
+
+        _raises(holds, body)
 
     _each(order, report, case)
 

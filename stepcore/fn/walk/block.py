@@ -10,7 +10,7 @@ from stepcore.findings import budget
 from stepcore.fn.bulk import Bulk
 from stepcore.fn.decl import FnScope
 from stepcore.fn.members import OTHERWISE
-from stepcore.fn.ownership import Ownership
+from stepcore.fn.ownership.body import Ownership
 from stepcore.fn.prelude import prelude_names
 from stepcore.fn.walk.finding import BodyFinding, BodyKind
 from stepcore.sizes.dim import DEFAULT_SIZES

@@ -7,7 +7,7 @@ from typing import Final
 
 from stepcore.fn import allow
 from stepcore.fn.members import DRAWN, OTHERWISE, member_problem, no_component, unknown_attribute
-from stepcore.fn.ownership import constant_index
+from stepcore.fn.ownership.held import constant_index
 from stepcore.fn.placement import misplaced
 from stepcore.fn.python_calls import wrong_node
 from stepcore.fn.source import BodySyntaxError, dotted, statements
@@ -31,7 +31,6 @@ CONSUMERS: Final = frozenset(
 )
 # Those that do so before anything else happens.
 AT_ONCE: Final = CONSUMERS - {("zip",), ("enumerate",)}
-_LENGTHEN: Final = allow.names("append extend insert")
 _TENSOR_SORT: Final = allow.names("dim descending stable")
 
 
@@ -74,6 +73,14 @@ class CallWalk(ValueWalk):
         elif node.attr not in allow.CONTAINER_METHODS:
             self._whole(node.value)
 
+    def _method_taken(self, node: ast.Attribute) -> None:
+        """Take an attribute that is not called at once: a method kept by a name may change what it is of later."""
+        before = len(self.findings)
+        self._attribute(node)
+        is_method = self._module_of(dotted(node)) is None and allow.is_inplace(node.attr)
+        if is_method and len(self.findings) == before and self.own.change(node.value):
+            self.report("STEP310", node, self.own.complaint(node.value))
+
     def _is_class(self, node: ast.expr) -> bool:
         """Return whether an expression is a function or class of Python, as in ``list.append(xs, 1)``."""
         return isinstance(node, ast.Name) and node.id in allow.BUILTINS and node.id not in self.names
@@ -113,7 +120,7 @@ class CallWalk(ValueWalk):
 
     def _breaks_terms(self, node: ast.Call) -> bool:
         """Report a call that may change its arguments, or draw where functions are pure, by what its literals say."""
-        path = dotted(node.func)
+        path = dotted(self.own.function(node.func))
         module = self._module_of(path)
         if path is None or module is None:
             return False
@@ -143,10 +150,17 @@ class CallWalk(ValueWalk):
             self.report("STEP304", function, f"{name} draws random numbers: functions are pure; {DRAWN}")
         elif self._may_not(node, name, base):
             self.report("STEP310", node, self.own.complaint(base))
-        elif name in _LENGTHEN:
+        elif name == "append" and len(node.args) == 1:
+            self.own.lengthen(base, self.own.held(node.args[0]), once=self._runs_once)
+        elif name == "extend":
             for argument in node.args:
                 held = self.own.held(argument)
-                self.own.put(base, held.part if name == "extend" else held)
+                self.own.extend(base, held, self.own.heap.at(held), once=self._runs_once)
+        elif name == "insert":
+            for argument in node.args:
+                self.own.take_items(base, self.own.held(argument))
+        elif name in allow.CONTAINER_CHANGES:
+            self.own.scatter(base)
 
     def _may_not(self, node: ast.Call, name: str, base: ast.expr) -> bool:
         """Whether a method changes what it is called at, and must not; ``sort`` changes a list, and no tensor."""

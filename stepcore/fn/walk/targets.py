@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from stepcore.findings import budget
-from stepcore.fn.ownership import OWN
+from stepcore.fn.ownership.held import OWN
 from stepcore.fn.source import augmented
 from stepcore.fn.walk.names import NameWalk
 from stepcore.text.wording import counted
@@ -19,7 +19,7 @@ class TargetWalk(NameWalk):
         match target:
             case ast.Name(id=name):
                 self._check_bound(target, name)
-                self.own.assign(name, OWN if value is None else self.own.held(value))
+                self.own.assign(name, OWN if value is None else self.own.held(value), value)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpacking(target, parts, value)
             case ast.Starred(value=inner):
@@ -32,11 +32,16 @@ class TargetWalk(NameWalk):
                 if not self.own.binds_size(target) and self.own.change(base):
                     self.report("STEP310", target, self.own.complaint(base))
                 elif value is not None:
-                    self.own.put(base, self.own.held(value))
+                    self.own.store(target, self.own.held(value), once=self._runs_once)
             case ast.Attribute(attr=name):
                 self.report("STEP302", target, f"assigning the attribute {name!r} is forbidden")
             case _:
                 self._forbidden(target)
+
+    @property
+    def _runs_once(self) -> bool:
+        """Whether what stands here certainly runs, and once."""
+        return not (self._arms or self._depth)
 
     def _unpacking(self, target: ast.expr, parts: list[ast.expr], value: ast.expr | None) -> None:
         starred = any(isinstance(part, ast.Starred) for part in parts)
@@ -45,13 +50,14 @@ class TargetWalk(NameWalk):
         if count is not None and isinstance(value, ast.Name) and not fits:
             has, names = counted(count, "component"), counted(len(parts), "name")
             self.report("STEP308", target, f"{value.id} has {has}; {names} cannot take them")
+        values: list[ast.expr | None] = [None] * len(parts)
         if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(parts) and not starred:
-            held = [self.own.held(item) for item in value.elts]
-        else:
-            held = [OWN if value is None else self.own.held(value).part] * len(parts)
-        for part, item in zip(parts, held, strict=True):
-            self._target(part, None)
-            self.own.bind(part, item)
+            values = list(value.elts)
+        held = None if value is None else self.own.held(value)
+        for part, item in zip(parts, values, strict=True):
+            self._target(part, item)
+        if held is not None:
+            self.own.bind(target, held)
 
     def _augmented(self, node: ast.AugAssign) -> None:
         target = node.target
@@ -66,14 +72,20 @@ class TargetWalk(NameWalk):
                 self.report("STEP310", node, self.own.complaint(target))
                 self.own.assign(target.id, OWN)
             elif isinstance(node.op, ast.Add):
-                self.own.put(target, self.own.held(node.value).part)
+                self._extended(node)
         elif isinstance(target, ast.Subscript):
             self.expression(target.slice)
             self.expression(target.value)
             if not self.own.binds_size(target) and (self.own.change(target.value) or self.own.change(target)):
                 self.report("STEP310", node, self.own.complaint(target.value))
+            elif isinstance(node.op, ast.Add):
+                self._extended(node)
         else:
             self.report("STEP302", target, f"assigning the attribute {target.attr!r} is forbidden")
+
+    def _extended(self, node: ast.AugAssign) -> None:
+        held = self.own.held(node.value)
+        self.own.extend(node.target, held, self.own.heap.item(held), once=self._runs_once)
 
     def _too_large(self, node: ast.expr) -> bool:
         """Report what makes something too large; what stands inside is part of the same mistake."""

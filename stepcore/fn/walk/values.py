@@ -117,7 +117,7 @@ class ValueWalk(TargetWalk):
         around = self.own.held(first.iter)
 
         def inner() -> None:
-            self.own.bind(first.target, around.part, first.iter)
+            self.own.bind(first.target, self.own.heap.at(around))
             for test in first.ifs:
                 self.expression(test)
             self._arms += bool(first.ifs)

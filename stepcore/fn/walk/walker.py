@@ -11,7 +11,8 @@ from typing import Any, Final
 from stepcore.findings import budget
 from stepcore.fn import aliases, plain_types
 from stepcore.fn.decl import FnScope
-from stepcore.fn.ownership import OWN, Foreign, Held, HelperEffects
+from stepcore.fn.ownership.held import GIVEN, Held
+from stepcore.fn.ownership.names import Foreign
 from stepcore.fn.prelude import assigned_names, bound_once, changeable, prelude_names
 from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.fn.walk.calls import CallWalk
@@ -90,7 +91,7 @@ class Walker(CallWalk):
         self._used_up(node.iter)
         around = self.own.held(node.iter)
         self._target(node.target, None)
-        self.own.bind(node.target, around.part, node.iter)
+        self.own.bind(node.target, self.own.heap.at(around))
         self.own.widen(node)
         self._depth += 1
         self._branches(node.body, node.orelse)
@@ -101,15 +102,17 @@ class Walker(CallWalk):
         pass
 
     def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
-        before, known = dict(self.own.names), self._bulk.mark()
+        before, functions, known = dict(self.own.names), dict(self.own.callables), self._bulk.mark()
         self.statements(body)
-        after_body = self.own.names
-        self.own.names = before
+        after_body, callables = self.own.names, self.own.callables
+        self.own.names, self.own.callables = before, dict(functions)
         self._bulk.reset(known)
         self.statements(orelse)
         self._bulk.reset(known)  # nothing that only one arm binds is known afterwards
         for name, held in after_body.items():  # what may hold on one path may hold afterwards
             self.own.names[name] = held | self.own.names.get(name, held)
+        both = self.own.callables.items() & callables.items()
+        self.own.callables = dict(both)
 
     def _import(self, node: ast.Import) -> None:
         # Importing what is in scope anyway changes nothing.
@@ -129,16 +132,22 @@ class Walker(CallWalk):
             return
         self._types(node)
         self._check_bound(node, node.name)
-        self._scoped(node.args, lambda: self._helper_body(node))
+        defaults = self._defaults(node.args)
+        self._scoped(node.args, lambda: self._helper_body(node, defaults))
 
-    def _helper_body(self, node: ast.FunctionDef) -> None:
-        kind, names = self.kind, dict(self.own.names)
-        outer = (self.own.changed, self.own.sorted, self.own.returned)
+    def _defaults(self, arguments: ast.arguments) -> dict[str, Held]:
+        """Return what parameters hold that a call does not name; all calls share what ``global`` made for that."""
+        parameters = (*arguments.posonlyargs, *arguments.args)
+        pairs = zip(parameters[len(parameters) - len(arguments.defaults) :], arguments.defaults, strict=True)
+        if self.kind is not BodyKind.PRELUDE:
+            return {parameter.arg: self.own.held(default) for parameter, default in pairs}
+        made = (each for each, default in pairs if not isinstance(default, ast.Constant | ast.UnaryOp))
+        return {parameter.arg: GIVEN for parameter in made}
+
+    def _helper_body(self, node: ast.FunctionDef, defaults: dict[str, Held]) -> None:
+        kind = self.kind
         parameters = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-        self.own.changed, self.own.sorted, self.own.returned = set(), set(), OWN
-        for parameter in parameters:
-            self.own.names[parameter] = Held.of(parameter)
-        self.own.helpers[node.name] = HelperEffects.unknown(parameters)  # while it is looked at
+        outer = self.own.enter(node.name, parameters)
         local = assigned_names(node.body)
         if kind is BodyKind.PRELUDE:
             self.own.foreign = prelude_names(self.scope.prelude) - {argument.arg for argument in node.args.args}
@@ -151,15 +160,9 @@ class Walker(CallWalk):
             self._bulk.forget(name)
         self._depth = 0  # its own constants are known in there, whatever it is called with
         self.statements(node.body)
-        self._depth = depth
+        self._depth, self.kind = depth, kind
         self._bulk.reset(known)
-        changed = frozenset(self.own.changed & set(parameters))
-        ordered = frozenset(self.own.sorted & set(parameters))
-        shared = _shared(node.args) if kind is BodyKind.PRELUDE else frozenset()
-        self.own.helpers[node.name] = HelperEffects(tuple(parameters), changed, ordered, self.own.returned, shared)
-        self.own.changed = outer[0] | (self.own.changed - changed)
-        self.own.sorted, self.own.returned = outer[1] | (self.own.sorted - ordered), outer[2]
-        self.kind, self.own.names = kind, names
+        self.own.leave(outer, node.name, parameters, defaults)
 
 
 def foreign(scope: FnScope) -> Foreign:
@@ -181,6 +184,7 @@ def _foreign(scope: FnScope) -> Foreign:
     }
     found = Foreign(changeable(body), callables=callables)
     walker = Walker(BodyKind.PRELUDE, scope, set(prelude_names(scope.prelude)))
+    walker.own.scope = found
     # Once for each block, whoever asks first: so it is no step of a document.
     with budget.using(budget.Budget.for_text(len(scope.prelude.source.text))):
         try:
@@ -190,15 +194,6 @@ def _foreign(scope: FnScope) -> Foreign:
     found.helpers.update(walker.own.helpers)
     closed = (name for name, value in once.items() if walker.own.held(value).is_closed)
     return replace(found, tensors=frozenset(closed))
-
-
-def _shared(arguments: ast.arguments) -> frozenset[str]:
-    """Return the parameters whose defaults may be changed: all calls share these."""
-    parameters = (*arguments.posonlyargs, *arguments.args)
-    pairs = zip(parameters[len(parameters) - len(arguments.defaults) :], arguments.defaults, strict=True)
-    return frozenset(
-        parameter.arg for parameter, default in pairs if not isinstance(default, ast.Constant | ast.UnaryOp)
-    )
 
 
 _STATEMENTS: Final[dict[type[ast.stmt], Callable[[Walker, Any], None]]] = {
@@ -220,7 +215,7 @@ _STATEMENTS: Final[dict[type[ast.stmt], Callable[[Walker, Any], None]]] = {
 Walker.handlers = {
     ast.Name: Walker._read,
     ast.Constant: Walker._constant,
-    ast.Attribute: Walker._attribute,
+    ast.Attribute: Walker._method_taken,
     ast.Call: Walker._call,
     ast.BinOp: Walker._operation,
     ast.Subscript: Walker._subscript,

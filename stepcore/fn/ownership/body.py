@@ -1,0 +1,253 @@
+"""What a body changes, and whether it may.
+
+A tensor may be changed in place where it certainly is the body's own. A list of the body's own may hold what was given,
+and a helper may hand it on.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from stepcore.fn import allow
+from stepcore.fn.ownership.effects import HelperEffects
+from stepcore.fn.ownership.held import OWN, Held, HelperParameter, Key, Place, key_of
+from stepcore.fn.ownership.values import BodyValues
+from stepcore.fn.source import dotted
+
+
+class Outer(NamedTuple):
+    """What holds around a helper while its body is walked over."""
+
+    names: dict[str, Held]
+    callables: dict[str, ast.expr]
+    changed: Held
+    sorted: Held
+    returned: Held
+    puts: dict[Held, Held]
+    since: int
+    helper: int
+
+
+class Ownership(BodyValues):
+    """What a body changes, puts into lists and returns."""
+
+    def __init__(self, weights: frozenset[str], modules: Mapping[str, str], may_bind: bool) -> None:
+        super().__init__(weights, modules, may_bind)
+        self.changed = OWN  # of what the helper that is looked at gets
+        self.sorted = OWN  # what changes there where it is a list
+        self.returned = OWN
+        self._puts: dict[Held, Held] = {}  # into what the helper gets
+        self._since = 0  # the first list that the helper that is looked at may have made
+        self._helper = 0
+        self._helpers = 0
+
+    # Changes ----------------------------------------------------------------------------------------------------
+
+    def change(self, node: ast.expr) -> bool:
+        """Note that a body changes ``node``; return whether it must not."""
+        held = self.held(node)
+        self.changed |= held.of_parameters()
+        return held.is_foreign or (isinstance(node, ast.Name) and node.id in self.foreign)
+
+    def sort(self, node: ast.expr) -> bool:
+        """Note that a body calls ``sort`` of ``node``, which changes lists only; return whether it must not."""
+        held = self.held(node).as_list()
+        self.sorted |= held.of_parameters()
+        return held.is_foreign
+
+    def changes(self, node: ast.Call) -> bool:
+        """Note what a call of a helper changes; return whether any of that must not change."""
+        helper = self.helper(node.func)
+        if helper is None:
+            return False
+        call = self.call(node, helper)
+        self.puts(node)
+        changed, ordered = call.here(helper.changed), call.here(helper.sorted).as_list()
+        self.changed |= changed.of_parameters()
+        self.sorted |= ordered.of_parameters()
+        return changed.is_foreign or ordered.is_foreign
+
+    def binds_size(self, target: ast.expr) -> bool:
+        """Whether a target is ``ctx[E]`` of a global block, which binds sizes so and in no other way."""
+        is_size = isinstance(target, ast.Subscript) and dotted(target.value) == ("ctx",)
+        return is_size and self._may_bind and "ctx" not in self.names
+
+    # Lists ------------------------------------------------------------------------------------------------------
+
+    def store(self, target: ast.Subscript, held: Held, *, once: bool) -> None:
+        """Record that a value is stored in a list, or into a tensor, which takes numbers and keeps nothing else.
+
+        ``once`` says that the statement certainly runs, and once.
+        """
+        base = self.held(target.value)
+        if isinstance(target.slice, ast.Slice):
+            self._scatter(base)
+            self._put(base, self.heap.at(held))
+        else:
+            self._put(base, held, key_of(target.slice), once=once)
+
+    def lengthen(self, base: ast.expr, held: Held, *, once: bool) -> None:
+        """Record that a value was put at the end of a list."""
+        lists = self.held(base)
+        self._put(lists, held, self.heap.end(lists) if once else None, once=once)
+
+    def extend(self, base: ast.expr, other: Held, items: Held, *, once: bool) -> None:
+        """Record that a list takes the items of another at its end."""
+        sequence = self.heap.sequence(other) if once else None
+        if sequence is None:
+            self.take_items(base, items)
+        for held in sequence or ():
+            self.lengthen(base, held, once=once)
+
+    def take_items(self, base: ast.expr, held: Held) -> None:
+        """Record that a list takes the items of another, at whatever place."""
+        lists = self.held(base)
+        self._scatter(lists)
+        self._put(lists, held)
+
+    def puts(self, node: ast.Call) -> None:
+        """Record what a call of a helper puts into lists."""
+        helper = self.helper(node.func)
+        if helper is not None and helper.puts:
+            call = self.call(node, helper)
+            for base, item in helper.puts:
+                self._scatter(call.here(base))
+                self._put(call.here(base), call.here(item))
+
+    def scatter(self, base: ast.expr) -> None:
+        """Record that it is not known any more what stands where in a list."""
+        self._scatter(self.held(base))
+
+    def _scatter(self, lists: Held) -> None:
+        self._note_put(lists, OWN)
+        self.heap.scatter(lists)
+
+    def _put(self, base: Held, held: Held, key: Key | None = None, *, once: bool = False) -> None:
+        self._note_put(base, held)
+        self.heap.put(base, held, key, once_since=self._since if once else None)
+
+    def _note_put(self, base: Held, held: Held) -> None:
+        """Note what each call of the helper that is looked at puts into lists of others."""
+        others = frozenset(
+            each for each in base.lists if isinstance(each, HelperParameter) or _is_before(each, self._since)
+        )
+        if others:
+            lists = Held(others, others)
+            self._puts[lists] = self._puts.get(lists, held) | held
+
+    def widen(self, loop: ast.For) -> None:
+        """Let each name and list hold what any round of a loop may give it."""
+        for _ in range(2):
+            for record in _records(loop):
+                record(self)
+
+    # Helpers ----------------------------------------------------------------------------------------------------
+
+    def enter(self, name: str, parameters: list[str]) -> Outer:
+        """Begin the body of a helper."""
+        outer = Outer(
+            dict(self.names),
+            dict(self.callables),
+            self.changed,
+            self.sorted,
+            self.returned,
+            self._puts,
+            self._since,
+            self._helper,
+        )
+        self.changed = self.sorted = self.returned = OWN
+        self._helpers += 1
+        self._puts, self._since, self._helper = {}, len(self.heap), self._helpers
+        for parameter in parameters:
+            self.names[parameter] = Held.of(HelperParameter(self._helper, parameter))
+        # While it is looked at: a helper that calls itself may hand on each argument.
+        self.helpers[name] = HelperEffects.unknown(self._helper, parameters)
+        return outer
+
+    def leave(self, outer: Outer, name: str, parameters: list[str], defaults: Mapping[str, Held]) -> None:
+        """End the body of a helper, and know from now on what a call of it does."""
+        number, puts = self._helper, self._puts
+        lists = self.heap.closure([self.returned, *puts.values()], self._since)
+        self.helpers[name] = HelperEffects(
+            tuple(parameters), self.changed, self.sorted, self.returned, tuple(puts.items()), lists, defaults, number
+        )
+        changed, ordered = self.changed.not_of(number), self.sorted.not_of(number)
+        self.names, self.callables = outer.names, outer.callables
+        self.changed, self.sorted, self.returned = outer.changed | changed, outer.sorted | ordered, outer.returned
+        self._puts, self._since, self._helper = outer.puts, outer.since, outer.helper
+        for base, held in puts.items():  # what it puts into lists from outside of the helper around
+            self._note_put(base.not_of(number), held)
+
+    # Messages ---------------------------------------------------------------------------------------------------
+
+    def complaint(self, base: ast.expr) -> str:
+        """Return the message for a change of ``base``."""
+        root = base
+        while isinstance(root, ast.Subscript | ast.Attribute | ast.Call):
+            root = root.func if isinstance(root, ast.Call) else root.value
+        name = root.id if isinstance(root, ast.Name) else "this tensor"
+        if name in self.helpers or name in self.scope.helpers:
+            return f"{name} changes what it is given, and that is no value of this body's own; hand over a clone()"
+        if self._may_bind:
+            what = "ctx" if name == "ctx" else f"{name} may be ctx, or a view of a weight, and"
+            return f"{what} must not change in place; write ctx[E] = 3 for a size, and clone() for a tensor"
+        if self._may_be_others(self.names.get(name, OWN)):
+            return f"{name} may be a view of an input, the state or a weight and must not change in place; use clone()"
+        return f"{name} must not change in place: functions are pure; compute a new tensor"
+
+    def _may_be_others(self, held: Held) -> bool:
+        return any(not isinstance(place, int) for place in self.heap.reach(held).places)
+
+
+def _is_others(place: Place, since: int) -> bool:
+    return place < since if isinstance(place, int) else isinstance(place, HelperParameter)
+
+
+def _records(loop: ast.For) -> Iterator[Callable[[Ownership], None]]:
+    """Yield what rounds of a loop bind, or put into lists."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    yield from _bound(target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                yield from _bound(target, value)
+            case ast.AugAssign(target=target, op=ast.Add(), value=value):
+                yield partial(_put_items, target, value)
+            case ast.Call(func=ast.Attribute(value=base, attr="append" | "extend" | "insert" as name), args=[*_, item]):
+                yield partial(_put_items if name == "extend" else _put, base, item)
+            case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in allow.CONTAINER_CHANGES:
+                yield partial(Ownership.scatter, base=base)
+            case ast.Call(func=ast.Name()):
+                yield partial(Ownership.puts, node=node)
+
+
+def _bound(target: ast.expr, value: ast.expr) -> Iterator[Callable[[Ownership], None]]:
+    match target:
+        case ast.Name(id=name):
+            yield partial(_bind, name, value, None)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            names = [(place, part.id) for place, part in enumerate(parts) if isinstance(part, ast.Name)]
+            is_counted = not any(isinstance(part, ast.Starred) for part in parts)
+            yield from (partial(_bind, name, value, (place if is_counted else None,)) for place, name in names)
+        case ast.Subscript():
+            yield lambda own: own.store(target, own.held(value), once=False)
+
+
+def _bind(name: str, value: ast.expr, place: tuple[int | None] | None, own: Ownership) -> None:
+    """Let a name hold a value, or the part of it at a place, too."""
+    held = own.held(value)
+    if place is not None:
+        held = own.heap.at(held, place[0])
+    own.names[name] = own.named(name) | held
+
+
+def _put_items(base: ast.expr, value: ast.expr, own: Ownership) -> None:
+    own.take_items(base, own.heap.item(own.held(value)))
+
+
+def _put(base: ast.expr, value: ast.expr, own: Ownership) -> None:
+    own.take_items(base, own.held(value))

@@ -1,0 +1,267 @@
+"""Where the values of expressions may come from.
+
+What a function of torch gives may be a view of an argument if torch's table says so (``torch_table.VIEWS``, from
+schemas and from calls of each function).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from itertools import repeat
+from typing import Final
+
+from stepcore.fn import allow, torch_table
+from stepcore.fn.ownership.effects import Call, HelperEffects
+from stepcore.fn.ownership.heap import MOST_KEYS, Content
+from stepcore.fn.ownership.held import NEW, OWN, TENSOR, Held, any_of, constant_index, key_of
+from stepcore.fn.ownership.names import Names
+
+_VIEWS: Final[Mapping[str, frozenset[str]]] = {space: allow.names(text) for space, text in torch_table.VIEWS.items()}
+_VIEWS_OF_ONE: Final = allow.names(torch_table.VIEWS_OF_ONE)
+_VIEW_ATTRIBUTES: Final = allow.names("T mT H mH real values indices")
+_NUMBERS: Final = allow.names("item size dim numel nelement ndimension stride tolist")
+# What may give a single number: torch takes it as an index of Python, and gives a view.
+_ONE_PLACE: Final = allow.names("argmax argmin sum prod max min amax amin median mode any all squeeze count_nonzero")
+# Python's functions whose result holds the items of their arguments, and those that give one of them.
+_COLLECT: Final = allow.names("list tuple sorted reversed")
+_PICK: Final = allow.names("max min")
+# Those that give a number, a text or a new tensor.
+_SINGLE: Final = allow.names("abs all any bool float int len pow round str")
+
+
+class BodyValues(Names):
+    """Follows expressions."""
+
+    def held(self, node: ast.expr) -> Held:
+        """Return where the value of an expression may come from."""
+        match node:
+            case ast.Name(id=name):
+                return self.named(name)
+            case ast.Subscript():
+                return self._part(node)
+            case ast.Attribute(value=base, attr=name):
+                return self._attribute(base, name)
+            case ast.Call():
+                return self._called(node)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                return self._listed(node, parts)
+            case ast.Dict(keys=keys, values=values):
+                return self._keyed(node, keys, values)
+            case ast.BoolOp(values=values):
+                return any_of(map(self.held, values))
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.held(body) | self.held(orelse)
+            case ast.NamedExpr(value=value):
+                return self.held(value)
+            case ast.BinOp():
+                return self._joined(node)
+            case ast.UnaryOp() | ast.Compare() | ast.Constant() | ast.JoinedStr():
+                return NEW
+            case (
+                ast.ListComp(elt=item, generators=rounds)
+                | ast.GeneratorExp(elt=item, generators=rounds)
+                | ast.DictComp(value=item, generators=rounds)
+            ):
+                return self._collected(node, item, rounds)
+        return OWN
+
+    def bind(self, target: ast.expr, held: Held) -> None:
+        """Record that a target of a loop or comprehension, or what is unpacked, holds ``held``."""
+        match target:
+            case ast.Name(id=name):
+                self.names[name] = held
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                is_counted = True  # up to the first with a star
+                for place, part in enumerate(parts):
+                    is_counted = is_counted and not isinstance(part, ast.Starred)
+                    self.bind(part, self.heap.at(held, place if is_counted else None))
+            case ast.Starred(value=inner):
+                self.bind(inner, self.heap.make(target, [held]))
+
+    # Displays ---------------------------------------------------------------------------------------------------
+
+    def _listed(self, node: ast.expr, parts: list[ast.expr]) -> Held:
+        """Return a list of these, in their order where none of them stands for an unknown number."""
+        items: list[Held] = []
+        for part in parts:
+            inner = self.heap.sequence(self.held(part.value)) if isinstance(part, ast.Starred) else [self.held(part)]
+            if inner is None:
+                return self.heap.make(node, map(self._items, parts))
+            items += inner
+        return self.heap.make_sequence(node, items)
+
+    def _copied(self, node: ast.expr, source: Held, items: Held) -> Held:
+        """Return a list of what another holds, in its order where that is known, else of ``items``."""
+        sequence = self.heap.sequence(source)
+        return self.heap.make(node, [items]) if sequence is None else self.heap.make_sequence(node, sequence)
+
+    def _items(self, part: ast.expr) -> Held:
+        return self.heap.at(self.held(part.value)) if isinstance(part, ast.Starred) else self.held(part)
+
+    def _keyed(self, node: ast.expr, keys: list[ast.expr | None], values: list[ast.expr]) -> Held:
+        content = Content()
+        for key, value in zip(keys, values, strict=True):
+            known = None if key is None or len(keys) > MOST_KEYS else key_of(key)
+            content.put(known, self.held(value), instead=False)
+        return self.heap.make_known(node, content)
+
+    def _collected(self, node: ast.expr, item: ast.expr, rounds: list[ast.comprehension]) -> Held:
+        before = dict(self.names)
+        for generator in rounds:
+            self.bind(generator.target, self.heap.at(self.held(generator.iter)))
+        held = self.held(item)
+        self.names = before
+        return self.heap.make(node, [held])
+
+    def _joined(self, node: ast.BinOp) -> Held:
+        """Return what an operator gives: a new tensor, a new list of the items of both, or one dictionary of both."""
+        sides = [self.held(node.left), self.held(node.right)]
+        if isinstance(node.op, ast.Mult):
+            sides = [held for held in sides if not held.is_closed]  # a list, so many times
+        elif not isinstance(node.op, ast.Add | ast.BitOr) or any(held.is_closed for held in sides):
+            return NEW
+        if not any(held.lists for held in sides):
+            return NEW if any(held.is_closed for held in sides) or not sides else OWN
+        sequences = list(map(self.heap.sequence, sides))
+        if isinstance(node.op, ast.Add) and all(each is not None for each in sequences):
+            return self.heap.make_sequence(node, [held for each in sequences for held in each or ()])
+        return self.heap.make(node, map(self.heap.item, sides))
+
+    # Parts ------------------------------------------------------------------------------------------------------
+
+    def _attribute(self, base: ast.expr, name: str) -> Held:
+        if self._may_bind and name in ("weight", "bias"):
+            return TENSOR  # PyTorch refuses to change them in place where gradients are kept, as in a Python file
+        return self.held(base).as_tensor() if name in _VIEW_ATTRIBUTES else OWN
+
+    def _part(self, node: ast.Subscript) -> Held:
+        base, index = self.held(node.value), node.slice
+        if isinstance(index, ast.Slice):
+            return self._slice(node, base, index) | base.as_tensor() if base.lists else base
+        if self._is_advanced(index):
+            return self.heap.item(base) if base.lists else NEW
+        return self.heap.at(base, key_of(index))
+
+    def _slice(self, node: ast.expr, base: Held, index: ast.Slice) -> Held:
+        sequence = self.heap.sequence(base)
+        given = [None if bound is None else constant_index(bound) for bound in _bounds(index)]
+        is_known = all(bound is None or known is not None for bound, known in zip(_bounds(index), given, strict=True))
+        if sequence is None or not is_known or given[2] == 0:
+            return self.heap.make(node, [self.heap.item(base)])
+        return self.heap.make_sequence(node, sequence[slice(*given)])
+
+    def _is_advanced(self, index: ast.expr) -> bool:
+        """Return whether an index certainly is a list, a mask or a tensor of places: torch copies what it reads so."""
+        match index:
+            case ast.List() | ast.Compare():
+                return True
+            case ast.Tuple(elts=parts):
+                return any(map(self._is_advanced, parts))
+            case ast.Call(func=ast.Attribute(attr="tensor" | "as_tensor"), args=[ast.Constant(), *_]):
+                return False
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return name not in _NUMBERS and (name not in _ONE_PLACE or _leaves_dimensions(index))
+            case ast.Subscript(value=base):
+                return any(not isinstance(place, int) for place in self.heap.reach(self.held(base)).places)
+        return False
+
+    # Calls ------------------------------------------------------------------------------------------------------
+
+    def _called(self, node: ast.Call) -> Held:
+        function = node.func
+        if self.torch_name(function) is not None:
+            return self._torch(node)
+        if isinstance(function, ast.Attribute):
+            return self._method(node, function)
+        if isinstance(function, ast.Name) and function.id in allow.BUILTINS and function.id not in self.names:
+            return self._builtin(node, function.id)
+        helper = self.helper(function)
+        if helper is None:  # unknown names are reported elsewhere
+            return any_of(map(self.heap.reach, self._arguments(node)))
+        return self.call(node, helper).here(helper.returned)
+
+    def _builtin(self, node: ast.Call, name: str) -> Held:
+        heap = self.heap
+        arguments = list(self._arguments(node))
+        if name == "dict":  # of a dictionary, of pairs, or of keywords
+            return heap.make(node, map(heap.reach, arguments))
+        if name in ("list", "tuple") and len(arguments) == 1:
+            return self._copied(node, arguments[0], heap.at(arguments[0]))
+        if name in _COLLECT:
+            return heap.make(node, map(heap.at, arguments))
+        if name == "enumerate":
+            return heap.make(node, [heap.make_known((node, 0), Content({0: NEW, 1: any_of(map(heap.at, arguments))}))])
+        if name == "zip":
+            pair = Content(dict(enumerate(map(heap.at, arguments))))
+            return heap.make(node, [heap.make_known((node, 0), pair)])
+        if name in _PICK:
+            return any_of(heap.at(held) | held for held in arguments)
+        if name == "sum":  # of lists one list, of tensors a new one
+            return heap.make(node, map(heap.item, map(heap.item, arguments)))
+        return NEW if name in _SINGLE else OWN
+
+    def _method(self, node: ast.Call, function: ast.Attribute) -> Held:
+        base, name = self.held(function.value), function.attr
+        if base.lists and name in allow.CONTAINER_METHODS:
+            return self._container_method(node, base, name)
+        is_view = name in _VIEWS["torch.Tensor"] or allow.is_inplace(name)
+        if name == "tolist":
+            return self.heap.make(node, [NEW])
+        return base.as_tensor() if is_view else NEW
+
+    def _container_method(self, node: ast.Call, base: Held, name: str) -> Held:
+        heap, items = self.heap, self.heap.item(base)
+        match name:
+            case "copy":
+                return self._copied(node, base, items)
+            case "values":
+                return heap.make(node, [items])
+            case "items":
+                return heap.make(node, [heap.make_known((node, 0), Content({0: NEW, 1: items}))])
+            case "pop" | "get":
+                return any_of([items, *self._arguments(node)])
+            case "sort":
+                return OWN  # of a tensor a new one
+        return NEW if name in ("keys", "count", "index") else OWN
+
+    def _torch(self, node: ast.Call) -> Held:
+        """Return what a function or module of torch may hand on of its arguments."""
+        found = self.torch_name(node.func)
+        assert found is not None
+        space, name = found
+        is_closed = space != "torch.ops.aten"  # which gives lists where torch gives tuples
+        new = NEW if is_closed else OWN
+        if name not in _VIEWS.get(space, ()):
+            return new
+        operands = [argument for argument in node.args if not isinstance(argument, ast.Constant)]
+        if name in _VIEWS_OF_ONE and len(operands) > 1:
+            return new
+        reached = any_of(self.heap.reach(held).as_tensor() for held in self._arguments(node))
+        return reached if is_closed else Held(reached.places)
+
+    def _arguments(self, node: ast.Call) -> Iterator[Held]:
+        yield from map(self._items, node.args)
+        for keyword in node.keywords:
+            yield self.held(keyword.value)
+
+    def call(self, node: ast.Call, helper: HelperEffects) -> Call:
+        """Return a call of a helper, with what its parameters hold there."""
+        given = dict(helper.defaults)
+        if any(isinstance(argument, ast.Starred) for argument in node.args):
+            given |= zip(helper.parameters, repeat(any_of(self._arguments(node))), strict=False)
+        else:
+            given |= zip(helper.parameters, map(self.held, node.args), strict=False)
+        given |= {keyword.arg: self.held(keyword.value) for keyword in node.keywords if keyword.arg is not None}
+        return Call(self.heap, node, helper, given)
+
+
+def _bounds(index: ast.Slice) -> tuple[ast.expr | None, ...]:
+    return index.lower, index.upper, index.step
+
+
+def _leaves_dimensions(reduction: ast.Call) -> bool:
+    """Return whether a reduction certainly is no single number: it is along one of two dimensions or more."""
+    given = (*reduction.args, *(keyword.value for keyword in reduction.keywords if keyword.arg == "dim"))
+    dim = next((number for number in map(constant_index, given) if number is not None), None)
+    return dim is not None and (dim >= 1 or dim <= -2)
