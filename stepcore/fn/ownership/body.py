@@ -131,9 +131,7 @@ class Ownership(BodyValues):
 
     def _note_put(self, base: Held, held: Held) -> None:
         """Note what each call of the helper that is looked at puts into lists of others."""
-        others = frozenset(
-            each for each in base.lists if isinstance(each, HelperParameter) or _is_before(each, self._since)
-        )
+        others = frozenset(place for place in base.lists if _is_others(place, self._since))
         if others:
             lists = Held(others, others)
             self._puts[lists] = self._puts.get(lists, held) | held

@@ -35,7 +35,7 @@ class HelperEffects:
         )
 
 
-class Call:
+class HelperCall:
     """One call of a helper: says what stands there for what the helper's parameters and lists hold."""
 
     def __init__(self, heap: Heap, node: ast.Call, helper: HelperEffects, given: Mapping[str, Held]) -> None:

@@ -22,7 +22,7 @@ class Foreign:
     tensors: frozenset[str] = frozenset()  # names that hold what torch gave, and nothing else
 
 
-class Names:
+class BodyNames:
     """Names of a body and what they hold. ``arguments`` maps ``input`` and ``state`` to their component counts."""
 
     def __init__(self, weights: frozenset[str], modules: Mapping[str, str], may_bind: bool) -> None:

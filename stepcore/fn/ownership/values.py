@@ -12,10 +12,10 @@ from itertools import repeat
 from typing import Final
 
 from stepcore.fn import allow, torch_table
-from stepcore.fn.ownership.effects import Call, HelperEffects
+from stepcore.fn.ownership.effects import HelperCall, HelperEffects
 from stepcore.fn.ownership.heap import MOST_KEYS, Content
 from stepcore.fn.ownership.held import NEW, OWN, TENSOR, Held, any_of, constant_index, key_of
-from stepcore.fn.ownership.names import Names
+from stepcore.fn.ownership.names import BodyNames
 
 _VIEWS: Final[Mapping[str, frozenset[str]]] = {space: allow.names(text) for space, text in torch_table.VIEWS.items()}
 _VIEWS_OF_ONE: Final = allow.names(torch_table.VIEWS_OF_ONE)
@@ -30,7 +30,7 @@ _PICK: Final = allow.names("max min")
 _SINGLE: Final = allow.names("abs all any bool float int len pow round str")
 
 
-class BodyValues(Names):
+class BodyValues(BodyNames):
     """Follows expressions."""
 
     def held(self, node: ast.expr) -> Held:
@@ -245,7 +245,7 @@ class BodyValues(Names):
         for keyword in node.keywords:
             yield self.held(keyword.value)
 
-    def call(self, node: ast.Call, helper: HelperEffects) -> Call:
+    def call(self, node: ast.Call, helper: HelperEffects) -> HelperCall:
         """Return a call of a helper, with what its parameters hold there."""
         given = dict(helper.defaults)
         if any(isinstance(argument, ast.Starred) for argument in node.args):
@@ -253,7 +253,7 @@ class BodyValues(Names):
         else:
             given |= zip(helper.parameters, map(self.held, node.args), strict=False)
         given |= {keyword.arg: self.held(keyword.value) for keyword in node.keywords if keyword.arg is not None}
-        return Call(self.heap, node, helper, given)
+        return HelperCall(self.heap, node, helper, given)
 
 
 def _bounds(index: ast.Slice) -> tuple[ast.expr | None, ...]:
