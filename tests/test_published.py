@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from operator import eq, ne
 from pathlib import Path
 from typing import Any
 
@@ -273,6 +274,9 @@ def test_shapes_compare_as_the_checker_compares() -> None:
     stream = step.Stream("E0", "float", 1, [N * K, 4])
     assert stream.shape == [K * N, 4]
     assert stream.shape == (N * K, 4)
+    for same in ([K * N, 4], (N * K, 4), [N * K, sympy.Integer(4)]):  # tuples have an answer of their own to !=
+        assert not ne(stream.shape, same) and not ne(same, stream.shape) and eq(same, stream.shape)
+    assert ne([N, K, 4], stream.shape)
     assert stream.shape != [N, K, 4]
     assert stream.shape != [N * K]
     assert stream.shape[0] == K * N

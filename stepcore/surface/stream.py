@@ -57,6 +57,10 @@ class Sizes(tuple[Dim, ...]):
         except TypeError:  # something that is no size
             return False
 
+    def __ne__(self, other: object) -> bool:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
     def __hash__(self) -> int:
         return super().__hash__()
 
