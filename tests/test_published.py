@@ -149,6 +149,10 @@ WRONG = {
     "shape": ("shape == [N]", "shape == [M]", "", "AssertionError"),
     "data": ("torch.randn(4, 3)", "torch.randn(3, 4)", "", "STEP207"),
     "init": ("torch.zeros(())", "torch.zeros(2)", "", ""),
+    "two inits": ("[torch.zeros(())]", "[torch.zeros(()), torch.zeros(())]", "STEP305", "STEP305"),
+    "init is a number": ("[torch.zeros(())]", "[0]", "STEP306", "STEP306"),
+    "init is below 0": ("[torch.zeros(())]", "[-1.0]", "STEP306", "STEP306"),
+    "init is nothing": ("[torch.zeros(())]", "(None,)", "STEP306", "STEP306"),
     "fails": ("return [state[0] + input[0]]", "return [state[0] + input[1]]", "STEP308", ""),
 }
 

@@ -326,8 +326,20 @@ def _check_init_body(decl: FnDecl, block: CodeBlock, scope: FnScope, count: int)
         found = None if node.value is None else _component_count(node.value)
         if found is not None and found != count:
             text = f"the init returns {counted(found, 'component')}; {_wanted(decl.output, count)}"
-            findings.append(BodyFinding("STEP309", node, text))
+            findings.append(BodyFinding("STEP305", node, text))
+        elif found is not None:
+            assert isinstance(node.value, ast.List | ast.Tuple)
+            findings += [_no_tensor(item) for item in node.value.elts if _is_literal(item)]
     return positioned(findings, block)
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Whether an expression is a number, a text or the like as it is written, which is no tensor."""
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
+
+
+def _no_tensor(node: ast.expr) -> BodyFinding:
+    return BodyFinding("STEP306", node, f"the init holds {ast.unparse(node)}, which is no tensor; fill one with it")
 
 
 def _is_float(dtype: str) -> bool:
