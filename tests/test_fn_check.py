@@ -310,7 +310,10 @@ def test_init_fits_the_output(init: Any, result: Element, count: int) -> None:
     ("text", "codes"),
     [
         ("return [torch.zeros(D_value)]\n", []),
-        ("return [torch.zeros(D_value), 1]\n", ["STEP309"]),
+        ("return [torch.zeros(D_value), 1]\n", ["STEP305"]),  # the codes of its run
+        ("return [0]\n", ["STEP306"]),
+        ("return (-1.0,)\n", ["STEP306"]),
+        ("zero = torch.zeros(D_value)\nreturn [zero]\n", []),
         ("x = 1\n", ["STEP309"]),
         ("return [torch.load('x')]\n", ["STEP304"]),
         ("return [\n", ["STEP301"]),
