@@ -27,6 +27,7 @@ from stepcore.fn.amounts import Amounts
 from stepcore.fn.check import check_block
 from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.prelude import assigned_names
+from stepcore.fn.walk import calls as called
 from stepcore.frontend.python import read_module
 from stepcore.ide import features
 from stepcore.ide.analysis import analyze
@@ -439,6 +440,22 @@ def test_loops_in_loops_are_followed_for_a_while_and_count_as_a_whole(monkeypatc
     assert looked_at
     assert [item.code for item in check_text(_nested(40), "nested.py").diagnostics] == ["STEP912"]
     assert len(looked_at) < 100_000
+
+
+def test_what_makes_lists_longer_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+    asked = called._may_change_length
+
+    def counted(node: ast.AST) -> bool:
+        nonlocal looked_at
+        looked_at += 1
+        return asked(node)
+
+    monkeypatch.setattr(called, "_may_change_length", counted)
+    rounds = "".join(f"  b{place} = a[0]\n" for place in range(300))
+    prelude = CodeBlock(Embedded.whole(f"a = []\nfor i in range(3):\n{rounds}  a.append(1)\n"))
+    assert not check_block(prelude, FnScope(prelude=prelude), "prelude")
+    assert 0 < looked_at < 20 * 300
 
 
 @pytest.mark.parametrize("text", MAY_FIT.values(), ids=MAY_FIT)

@@ -240,7 +240,7 @@ def _bind(name: str, value: ast.expr, place: tuple[int | None] | None, own: Owne
     held = own.held(value)
     if place is not None:
         held = own.heap.at(held, place[0])
-    own.names[name] = own.named(name) | held
+    own.names[name] = own.heap.few(own.named(name) | held)
 
 
 def _put_items(base: ast.expr, value: ast.expr, own: Ownership) -> None:

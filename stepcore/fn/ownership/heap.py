@@ -14,6 +14,7 @@ from stepcore.findings import budget
 from stepcore.fn.ownership.held import NEW, OF_GIVEN, OWN, Held, HelperParameter, Inside, Key, Place, any_of
 
 MOST_KEYS: Final = 64  # of a list, that are told apart
+_MOST_LISTS: Final = 32  # that a value may be, and that are told apart
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ class Heap:
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
         self._contents: dict[Place, Content] = {}
+        self._one_of: dict[Place, int] = {}  # lists that are not told apart any more, and the first of them
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -78,7 +80,7 @@ class Heap:
     def make_known(self, key: Hashable, content: Content) -> Held:
         """Return the list or dictionary that ``key`` stands for, which may hold this ``content``, too."""
         number = self._numbers.setdefault(key, len(self._numbers))
-        before = self._contents.get(number)
+        before = self.content(number)
         if before is None:
             self._contents[number] = content
         elif before.known.keys() == content.known.keys() and before.length == content.length:
@@ -94,7 +96,35 @@ class Heap:
 
     def content(self, place: Place) -> Content | None:
         """Return what the list at a place holds; of a parameter, what was put into it."""
-        return self._contents.get(place)
+        return self._contents.get(self._one_of.get(place, place))
+
+    def few(self, held: Held) -> Held:
+        """Return the same with not too many lists: beyond that, those of the body's own are one, with what all hold."""
+        if len(held.lists) <= _MOST_LISTS:
+            return held
+        own = sorted({self._one_of.get(place, place) for place in held.lists if isinstance(place, int)})
+        if len(own) > _MOST_LISTS:
+            self._unite(own)
+            own = own[:1]
+        others = frozenset(place for place in held.lists if not isinstance(place, int))
+        lists = others.union(own)
+        return Held((held.places - held.lists) | lists, lists, held.is_closed)
+
+    def _unite(self, own: list[int]) -> None:
+        (first, *others), values = own, [held for place in own for held in self._values(place)]
+        united = set(others)
+        for place, one in self._one_of.items():
+            if one in united:
+                self._one_of[place] = first
+        self._one_of |= dict.fromkeys([first, *others], first)
+        self._contents[first] = content = Content()
+        if values:
+            content.rest = any_of(values)
+            content.rest = self.few(content.rest)
+
+    def _values(self, place: Place) -> list[Held]:
+        content = self.content(place)
+        return [] if content is None else content.values()
 
     def at(self, held: Held, key: Key | None = None) -> Held:
         """Return what an item may be, or a part of a tensor: what shares memory with that."""
@@ -114,7 +144,7 @@ class Heap:
         """Return the items in their order of what is one list of the body's own, if all are known."""
         if not held.lists or len(held.places) != 1:
             return None
-        content = self._contents.get(next(iter(held.lists)))
+        content = self.content(next(iter(held.lists)))
         if content is None or content.length is None or content.rest is not None:
             return None
         return [content.known[place] for place in range(content.length)]
@@ -134,20 +164,24 @@ class Heap:
         (single, *others) = base.places or (None,)
         is_one = not others and base.lists == base.places and isinstance(single, int)
         instead = is_one and once_since is not None and isinstance(single, int) and single >= once_since
+        instead = instead and single not in self._one_of
         budget.spend(len(held.places) + len(base.lists) >> 4)
         for place in base.lists:
             if isinstance(place, int | HelperParameter):
-                self._contents.setdefault(place, Content()).put(key, held, instead=instead)
+                content = self._contents.setdefault(self._one_of.get(place, place), Content())
+                content.put(key, held, instead=instead)
+                if content.rest is not None:
+                    content.rest = self.few(content.rest)
 
     def end(self, base: Held) -> int | None:
         """Return where the next item of a list stands, if that is known: it is one short list, of known length."""
-        content = self._contents.get(next(iter(base.lists))) if len(base.places) == len(base.lists) == 1 else None
+        content = self.content(next(iter(base.lists))) if len(base.places) == len(base.lists) == 1 else None
         return None if content is None or content.length is None or content.length > MOST_KEYS else content.length
 
     def scatter(self, base: Held) -> None:
         """Take note that the places of what ``base`` holds are not known any more."""
         for place in base.lists:
-            if (content := self._contents.get(place)) is not None:
+            if (content := self.content(place)) is not None:
                 content.scatter()
 
     def reach(self, held: Held) -> Held:
@@ -161,24 +195,24 @@ class Heap:
             for inner in self._inside(place):
                 places |= inner.places
                 pending += inner.lists
-        budget.spend(len(lists) >> 2)
+        budget.spend(len(lists))
         return held if not held.lists else Held(frozenset(places), frozenset(lists), held.is_closed)
 
     def _inside(self, place: Place) -> list[Held]:
         """Return what may stand in a list; of a parameter as deep as it is told apart."""
         if isinstance(place, str):
             return [OF_GIVEN[place]]
-        content = self._contents.get(place)
-        found = [] if content is None else content.values()
+        found = self._values(place)
         return [*found, Held.of(place.at(Inside.ANY))] if isinstance(place, HelperParameter) else found
 
     def closure(self, values: Iterable[Held], since: int) -> Mapping[int, Content]:
         """Return the contents of all lists from number ``since`` on that are or stand in what these may be."""
         places = (place for held in values for place in self.reach(held).lists)
-        return {place: self._contents[place] for place in places if isinstance(place, int) and place >= since}
+        own = (place for place in places if isinstance(place, int) and place >= since)
+        return {place: content for place in own if (content := self.content(place)) is not None}
 
     def _item(self, place: Place, step: Key | Inside) -> Held:
-        content = self._contents.get(place)
+        content = self.content(place)
         if isinstance(place, str):
             return OF_GIVEN[place]
         if isinstance(place, HelperParameter):

@@ -51,7 +51,7 @@ class BodyNames:
             self.helpers[name] = helper
         elif value is not None and self.torch_name(value) is not None:
             self.callables[name] = self.function(value)
-        self.names[name] = held
+        self.names[name] = self.heap.few(held)
         self.hide({name})
 
     def anything(self) -> Held:

@@ -70,7 +70,7 @@ class BodyValues(BodyNames):
         """Record that a target of a loop or comprehension, or what is unpacked, holds ``held``."""
         match target:
             case ast.Name(id=name):
-                self.names[name] = held
+                self.names[name] = self.heap.few(held)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 is_counted = True  # up to the first with a star
                 for place, part in enumerate(parts):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Final
 
 from stepcore.fn import allow
@@ -194,8 +195,12 @@ class CallWalk(ValueWalk):
 
     def _changes_lists(self) -> bool:
         """Whether anything in the block so far, or in ``global``, makes a list longer or shorter, by whatever name."""
-        nodes = [node for statement in (*self._body, *self._shared()) for node in ast.walk(statement)]
-        return any(map(_may_change_length, nodes))
+        if self._lengthens is None:
+            self._lengthens = _any_lengthens(self._shared())
+        if not self._lengthens:  # else whatever comes is no news; what was looked at is not looked at again
+            self._lengthens = _any_lengthens(self._body[self._looked_at :])
+            self._looked_at = len(self._body)
+        return self._lengthens
 
     def _shared(self) -> tuple[ast.stmt, ...]:
         try:
@@ -222,6 +227,10 @@ class CallWalk(ValueWalk):
             listed = f"; known: {', '.join(sorted(known))}" if known else "; this task declares none"
             text = f"there is no parameter {name!r}{allow.suggestion(name, known) or listed}"
         self.report("STEP303", node.slice, text)
+
+
+def _any_lengthens(statements: Sequence[ast.stmt]) -> bool:
+    return any(_may_change_length(node) for statement in statements for node in ast.walk(statement))
 
 
 def _may_change_length(node: ast.AST) -> bool:

@@ -110,7 +110,7 @@ class Walker(CallWalk):
         self.statements(orelse)
         self._bulk.reset(known)  # nothing that only one arm binds is known afterwards
         for name, held in after_body.items():  # what may hold on one path may hold afterwards
-            self.own.names[name] = held | self.own.names.get(name, held)
+            self.own.names[name] = self.own.heap.few(held | self.own.names.get(name, held))
         both = self.own.callables.items() & callables.items()
         self.own.callables = dict(both)
 
