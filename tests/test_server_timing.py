@@ -238,6 +238,7 @@ def test_a_script_has_all_that_a_program_has(client: Client, tmp_path: Path) -> 
 
 
 STOPS = """
+import torch
 import stepcore as step
 
 class Add(step.Fn):
@@ -245,7 +246,7 @@ class Add(step.Fn):
         super().__init__("Add", step.Scalar("float"), step.Scalar("float"))
 
     def getInit(self):
-        return [0.0]
+        return [torch.tensor(0.0)]
 
     def apply(self, state, input):
         return [state[0] + input[0]]
