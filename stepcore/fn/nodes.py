@@ -7,7 +7,7 @@ and texts. What a kind of node may hold is in its fields, so these are looked up
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 Called: TypeAlias = ast.FunctionDef | ast.Lambda
@@ -43,6 +43,16 @@ def parts_of(node: ast.AST) -> list[Any]:
         else:
             found.append(part)
     return found
+
+
+def slice_of(node: ast.Slice, number: Callable[[ast.expr], int | None]) -> slice | None:
+    """Return the slice that a node writes, its edges as ``number`` has them; None where one is not known."""
+    edges: list[int | None] = []
+    for edge in (node.lower, node.upper, node.step):
+        edges.append(None if edge is None else number(edge))
+        if edge is not None and edges[-1] is None:
+            return None
+    return None if edges[2] == 0 else slice(*edges)  # a step of 0 is refused by a run
 
 
 def names_and_functions(nodes: Iterable[ast.AST]) -> tuple[list[ast.Name], list[Called]]:

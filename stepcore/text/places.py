@@ -40,15 +40,11 @@ class WritingPlace(Record):
             OSError: it cannot be written, or a link lies in the way, with the path that was given; devices, pipes and
                 sockets are not replaced.
         """
-        try:
+        with self._named():
             if not self.real.name:
                 raise OSError(EINVAL, "a folder is there")
             with _opened(self.real.parent) as folder:
                 _replace(folder / self.real.name, data)
-        except OSError as error:
-            # Not the name of the file beside it, which nobody knows; a full disk does not say where at all.
-            error.filename, error.filename2 = str(self.path), None
-            raise
 
     def add(self, data: bytes, *, is_new: bool) -> None:
         """Write behind what the file holds, or begin it anew.
@@ -58,9 +54,21 @@ class WritingPlace(Record):
         """
         way = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         way |= _NO_LINK_NOR_PIPE | (os.O_TRUNC if is_new else 0)
+        with (
+            self._named(),
+            _opened(self.real.parent) as folder,
+            os.fdopen(_begun(folder / self.real.name, way), "ab") as file,
+        ):
+            file.write(data)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Let errors name the path that was given.
+
+        The file beside it is one that nobody knows, and a full disk does not say where at all.
+        """
         try:
-            with _opened(self.real.parent) as folder, os.fdopen(_begun(folder / self.real.name, way), "ab") as file:
-                file.write(data)
+            yield
         except OSError as error:
             error.filename, error.filename2 = str(self.path), None
             raise

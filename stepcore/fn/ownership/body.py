@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from stepcore.fn import allow
-from stepcore.fn.ownership.effects import HelperEffects
+from stepcore.fn.ownership.effects import HelperCall, HelperEffects
 from stepcore.fn.ownership.held import OWN, Held, HelperParameter, Key, Place, key_of
 from stepcore.fn.ownership.values import BodyValues
 from stepcore.fn.source import dotted
@@ -64,7 +64,7 @@ class Ownership(BodyValues):
         if helper is None:
             return False
         call = self.call(node, helper)
-        self.puts(node)
+        self._puts_of(call, helper)
         changed, ordered = call.here(helper.changed), call.here(helper.sorted).as_list()
         self.changed |= changed.of_parameters()
         self.sorted |= ordered.of_parameters()
@@ -112,10 +112,13 @@ class Ownership(BodyValues):
         """Record what a call of a helper puts into lists."""
         helper = self.helper(node.func)
         if helper is not None and helper.puts:
-            call = self.call(node, helper)
-            for base, item in helper.puts:
-                self._scatter(call.here(base))
-                self._put(call.here(base), call.here(item))
+            self._puts_of(self.call(node, helper), helper)
+
+    def _puts_of(self, call: HelperCall, helper: HelperEffects) -> None:
+        for base, item in helper.puts:
+            here = call.here(base)
+            self._scatter(here)
+            self._put(here, call.here(item))
 
     def scatter(self, base: ast.expr) -> None:
         """Record that it is not known any more what stands where in a list."""
@@ -192,12 +195,9 @@ class Ownership(BodyValues):
         if self._may_bind:
             what = "ctx" if name == "ctx" else f"{name} may be ctx, or a view of a weight, and"
             return f"{what} must not change in place; write ctx[E] = 3 for a size, and clone() for a tensor"
-        if self._may_be_others(self.names.get(name, OWN)):
+        if self.heap.reaches_others(self.names.get(name, OWN)):
             return f"{name} may be a view of an input, the state or a weight and must not change in place; use clone()"
         return f"{name} must not change in place: functions are pure; compute a new tensor"
-
-    def _may_be_others(self, held: Held) -> bool:
-        return any(not isinstance(place, int) for place in self.heap.reach(held).places)
 
 
 def _is_others(place: Place, since: int) -> bool:

@@ -41,11 +41,11 @@ class Content:
         place = self._place(key) if key is not None else None
         if place is not None and place == self.length and instead:  # one more at the end
             self.length += 1
-        if place is None or (self.length is not None and place not in self.known and place != self.length - 1):
+        elif place is None or (self.length is not None and place not in self.known):
             self.rest = held if self.rest is None else self.rest | held
-        else:
-            before = None if instead else self.known.get(place)
-            self.known[place] = held if before is None else before | held
+            return
+        before = None if instead else self.known.get(place)
+        self.known[place] = held if before is None else before | held
 
     def scatter(self) -> None:
         """Forget at which keys things stand."""
@@ -142,9 +142,8 @@ class Heap:
 
     def sequence(self, held: Held) -> list[Held] | None:
         """Return the items in their order of what is one list of the body's own, if all are known."""
-        if not held.lists or len(held.places) != 1:
-            return None
-        content = self.content(next(iter(held.lists)))
+        number = _single(held)
+        content = None if number is None else self.content(number)
         if content is None or content.length is None or content.rest is not None:
             return None
         return [content.known[place] for place in range(content.length)]
@@ -161,10 +160,9 @@ class Heap:
         ``once_since`` says that the statement runs once for each list from that number on, so that nothing else stands
         there afterwards.
         """
-        (single, *others) = base.places or (None,)
-        is_one = not others and base.lists == base.places and isinstance(single, int)
-        instead = is_one and once_since is not None and isinstance(single, int) and single >= once_since
-        instead = instead and single not in self._one_of
+        number = _single(base)
+        instead = number is not None and once_since is not None and number >= once_since
+        instead = instead and number not in self._one_of  # which stands for several
         budget.spend(len(held.places) + len(base.lists) >> 4)
         for place in base.lists:
             if isinstance(place, int | HelperParameter):
@@ -175,7 +173,8 @@ class Heap:
 
     def end(self, base: Held) -> int | None:
         """Return where the next item of a list stands, if that is known: it is one short list, of known length."""
-        content = self.content(next(iter(base.lists))) if len(base.places) == len(base.lists) == 1 else None
+        number = _single(base)
+        content = None if number is None else self.content(number)
         return None if content is None or content.length is None or content.length > MOST_KEYS else content.length
 
     def scatter(self, base: Held) -> None:
@@ -198,6 +197,10 @@ class Heap:
         budget.spend(len(lists))
         return held if not held.lists else Held(frozenset(places), frozenset(lists), held.is_closed)
 
+    def reaches_others(self, held: Held) -> bool:
+        """Whether a value may be or hold anything but lists of the body's own and what is new."""
+        return any(not isinstance(place, int) for place in self.reach(held).places)
+
     def _inside(self, place: Place) -> list[Held]:
         """Return what may stand in a list; of a parameter as deep as it is told apart."""
         if isinstance(place, str):
@@ -219,3 +222,11 @@ class Heap:
             given = Held.of(place.at(step))
             return given if content is None or content.rest is None else given | content.rest
         return OWN if content is None else content.at(None if isinstance(step, Inside) else step)
+
+
+def _single(held: Held) -> int | None:
+    """Return the list of the body's own that a value certainly is, None for anything else."""
+    if len(held.places) != 1 or held.lists != held.places:
+        return None
+    (place,) = held.lists
+    return place if isinstance(place, int) else None

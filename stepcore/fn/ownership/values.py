@@ -12,6 +12,7 @@ from itertools import repeat
 from typing import Final
 
 from stepcore.fn import allow, torch_table
+from stepcore.fn.nodes import slice_of
 from stepcore.fn.ownership.effects import HelperCall, HelperEffects
 from stepcore.fn.ownership.heap import MOST_KEYS, Content
 from stepcore.fn.ownership.held import NEW, OWN, TENSOR, Held, any_of, constant_index, key_of
@@ -122,7 +123,7 @@ class BodyValues(BodyNames):
         elif not isinstance(node.op, ast.Add | ast.BitOr) or any(held.is_closed for held in sides):
             return NEW
         if not any(held.lists for held in sides):
-            return NEW if any(held.is_closed for held in sides) or not sides else OWN
+            return OWN if sides else NEW
         sequences = list(map(self.heap.sequence, sides))
         if isinstance(node.op, ast.Add) and all(each is not None for each in sequences):
             return self.heap.make_sequence(node, [held for each in sequences for held in each or ()])
@@ -145,11 +146,10 @@ class BodyValues(BodyNames):
 
     def _slice(self, node: ast.expr, base: Held, index: ast.Slice) -> Held:
         sequence = self.heap.sequence(base)
-        given = [None if bound is None else constant_index(bound) for bound in _bounds(index)]
-        is_known = all(bound is None or known is not None for bound, known in zip(_bounds(index), given, strict=True))
-        if sequence is None or not is_known or given[2] == 0:
+        found = None if sequence is None else slice_of(index, constant_index)
+        if sequence is None or found is None:
             return self.heap.make(node, [self.heap.item(base)])
-        return self.heap.make_sequence(node, sequence[slice(*given)])
+        return self.heap.make_sequence(node, sequence[found])
 
     def _is_advanced(self, index: ast.expr) -> bool:
         """Return whether an index certainly is a list, a mask or a tensor of places: torch copies what it reads so."""
@@ -163,15 +163,16 @@ class BodyValues(BodyNames):
             case ast.Call(func=ast.Attribute(attr=name)):
                 return name not in _NUMBERS and (name not in _ONE_PLACE or _leaves_dimensions(index))
             case ast.Subscript(value=base):
-                return any(not isinstance(place, int) for place in self.heap.reach(self.held(base)).places)
+                return self.heap.reaches_others(self.held(base))
         return False
 
     # Calls ------------------------------------------------------------------------------------------------------
 
     def _called(self, node: ast.Call) -> Held:
         function = node.func
-        if self.torch_name(function) is not None:
-            return self._torch(node)
+        torch_name = self.torch_name(function)
+        if torch_name is not None:
+            return self._torch(node, *torch_name)
         if isinstance(function, ast.Attribute):
             return self._method(node, function)
         if isinstance(function, ast.Name) and function.id in allow.BUILTINS and function.id not in self.names:
@@ -225,11 +226,8 @@ class BodyValues(BodyNames):
                 return OWN  # of a tensor a new one
         return NEW if name in ("keys", "count", "index") else OWN
 
-    def _torch(self, node: ast.Call) -> Held:
+    def _torch(self, node: ast.Call, space: str, name: str) -> Held:
         """Return what a function or module of torch may hand on of its arguments."""
-        found = self.torch_name(node.func)
-        assert found is not None
-        space, name = found
         is_closed = space != "torch.ops.aten"  # which gives lists where torch gives tuples
         new = NEW if is_closed else OWN
         if name not in _VIEWS.get(space, ()):
@@ -254,10 +252,6 @@ class BodyValues(BodyNames):
             given |= zip(helper.parameters, map(self.held, node.args), strict=False)
         given |= {keyword.arg: self.held(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         return HelperCall(self.heap, node, helper, given)
-
-
-def _bounds(index: ast.Slice) -> tuple[ast.expr | None, ...]:
-    return index.lower, index.upper, index.step
 
 
 def _leaves_dimensions(reduction: ast.Call) -> bool:

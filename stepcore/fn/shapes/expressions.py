@@ -10,6 +10,7 @@ from typing import Any, Final
 from stepcore.findings import budget
 from stepcore.fn import allow
 from stepcore.fn.decl import FnScope
+from stepcore.fn.nodes import slice_of
 from stepcore.fn.prelude import constant_bindings
 from stepcore.fn.shapes.builtins import builtin
 from stepcore.fn.shapes.index import index_shape
@@ -258,11 +259,8 @@ class Expressions:
 
     def _sizes_of(self, sizes: ShapeList, part: ast.Slice, scope: dict[str, Any]) -> ShapeList | None:
         """Return a slice of a shape, None where its edges are not known."""
-        edges = (part.lower, part.upper, part.step)
-        found = [None if edge is None else integer(self.eval(edge, scope)) for edge in edges]
-        if any(edge is not None and number is None for edge, number in zip(edges, found, strict=True)) or found[2] == 0:
-            return None
-        return ShapeList(sizes[slice(*found)])
+        found = slice_of(part, lambda edge: integer(self.eval(edge, scope)))
+        return None if found is None else ShapeList(sizes[found])
 
     def _item(self, items: LikeItems, index: ast.expr, scope: dict[str, Any], *, is_new: bool) -> Any:
         """Return an item of a list of like values; one that has a name may have got others by another of its names."""

@@ -61,7 +61,7 @@ class BlockWalk:
             self.own.foreign = prelude_names(scope.prelude) - self._modules.keys()
         self._arms = 0  # of conditions that other sizes may decide otherwise
         self._body: list[ast.stmt] = []
-        self._lengthens: bool | None = None  # whether anything so far changes the length of a list
+        self._lengthens = False  # whether anything so far changes the length of a list
         self._looked_at = 0  # statements of the body that were asked for that
         self._depth = 0  # of loops, in which a name has more than one value
         self._rebound: set[str] = set()  # names of modules that a finding says are given another meaning

@@ -195,10 +195,9 @@ class CallWalk(ValueWalk):
 
     def _changes_lists(self) -> bool:
         """Whether anything in the block so far, or in ``global``, makes a list longer or shorter, by whatever name."""
-        if self._lengthens is None:
-            self._lengthens = _any_lengthens(self._shared())
         if not self._lengthens:  # else whatever comes is no news; what was looked at is not looked at again
-            self._lengthens = _any_lengthens(self._body[self._looked_at :])
+            before = () if self._looked_at else self._shared()
+            self._lengthens = _any_lengthens((*before, *self._body[self._looked_at :]))
             self._looked_at = len(self._body)
         return self._lengthens
 

@@ -111,8 +111,7 @@ class Walker(CallWalk):
         self._bulk.reset(known)  # nothing that only one arm binds is known afterwards
         for name, held in after_body.items():  # what may hold on one path may hold afterwards
             self.own.names[name] = self.own.heap.few(held | self.own.names.get(name, held))
-        both = self.own.callables.items() & callables.items()
-        self.own.callables = dict(both)
+        self.own.callables = dict(self.own.callables.items() & callables.items())
 
     def _import(self, node: ast.Import) -> None:
         # Importing what is in scope anyway changes nothing.
