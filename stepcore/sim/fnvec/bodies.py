@@ -72,6 +72,7 @@ class Body:
         source = (block or self.decl.body).source
         interpreter = Interpreter(machine, source, self.env.globals, self.env.dtype_map())
         interpreter.frozen = {id(self.env.input_data), id(self.env.context)}
+        interpreter.kept = self.env.kept()
         return interpreter
 
     def _scope(self, values: list[Any], interpreter: Interpreter) -> ScopeNames:

@@ -6,7 +6,7 @@ What breaks a rule or a limit of the language raises ``EvaluationRefused``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -59,6 +59,7 @@ class Evaluating(Protocol):
 
     machine: Machine
     frozen: set[int]
+    kept: Set[int]
 
     def call(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], /) -> Any:
         """Call a value of the language."""
@@ -66,14 +67,18 @@ class Evaluating(Protocol):
     def choose(self, condition: Any, yes: Any, no: Any, /) -> Any:
         """Return ``yes if condition else no`` for values that are already there."""
 
+    def refuse_frozen(self, value: Any, /) -> None:
+        """Refuse to change a list or dictionary that is not the body's own."""
+
 
 BUILTINS: dict[str, Builtin] = {name: Builtin(name) for name in sorted(allow.BUILTINS)}
 
 
 _NOTHING: dict[Any, Any] = {}
-_VIEWS = (type(_NOTHING.keys()), type(_NOTHING.values()), type(_NOTHING.items()))
+VIEWS = (type(_NOTHING.keys()), type(_NOTHING.values()), type(_NOTHING.items()))
 # What a list takes by ``+=`` beside lists and tuples. A tensor's own addition comes first there.
-EXTENDING: Final = (range, str, dict, set, SinglePass, *_VIEWS)
+EXTENDING: Final = (range, str, dict, set, SinglePass, *VIEWS)
+_USED_UP: Final = "global made this iterator, and the first call would use it up; make a list of it there"
 _DEEPEST = 32  # iterators inside each other; Python has no limit, and its stack ends
 
 
@@ -89,10 +94,12 @@ def items(interp: Evaluating, value: Any) -> Iterable[Any]:
         result: Sequence[Any] = interp.machine.call(_UNBIND, (value, 0), {})
         return result
     if isinstance(value, SinglePass):
+        if id(value) in interp.kept:
+            raise EvaluationRefused(_USED_UP, "STEP310")
         if isinstance(interp.machine, Tracer) and interp.machine.mask is not None:
             raise NoRule  # the other branch would find it used up
         return value.items
-    if not isinstance(value, (list, tuple, range, str, dict, set, *_VIEWS)):
+    if not isinstance(value, (list, tuple, range, str, dict, set, *VIEWS)):
         raise EvaluationRefused(f"{type(value).__name__!r} cannot be iterated over")
     if len(value) > interp.machine.limits.sequence:
         raise EvaluationRefused(f"a loop over more than {interp.machine.limits.sequence:,} items", "STEP405")
@@ -123,7 +130,7 @@ def call_builtin(interp: Evaluating, name: str, args: Sequence[Any], kwargs: dic
         raise EvaluationRefused(of_a_tensor(name), "STEP304")
     args, kwargs = placed(name, args, kwargs)
     if name in ("all", "any", "dict"):
-        args = [list(items(interp, arg)) if isinstance(arg, (SinglePass, *_VIEWS)) else arg for arg in args]
+        args = [list(items(interp, arg)) if isinstance(arg, (SinglePass, *VIEWS)) else arg for arg in args]
     special = _SPECIAL.get(name)
     if special is not None:
         return special(interp, args, kwargs)
@@ -302,8 +309,8 @@ def call_method(interp: Evaluating, value: Any, name: str, args: Sequence[Any], 
     machine = interp.machine
     if changes and isinstance(machine, Tracer) and machine.mask is not None:
         raise NoRule  # the length of a list would depend on data
-    if changes and id(value) in interp.frozen:
-        raise EvaluationRefused("the lists of inputs and state must not change", "STEP310")
+    if changes:
+        interp.refuse_frozen(value)
     if changes and name not in ("pop", "sort", "clear", "remove") and len(value) >= machine.limits.sequence:
         raise EvaluationRefused(f"a list of more than {machine.limits.sequence:,} items", "STEP405")
     if name == "sort":

@@ -18,10 +18,10 @@ from stepcore.fn.source import BodySyntaxError, statements
 from stepcore.sim.dtypes import torch_dtype
 from stepcore.sim.fnvec.errors import EvaluationLimits, FnRuntimeError
 from stepcore.sim.fnvec.interp import SYMBOL_MAKER, Interpreter
+from stepcore.sim.fnvec.kept import changeable, reached
 from stepcore.sim.fnvec.machine import Machine, pointer
 from stepcore.sim.fnvec.names import Namespace
 from stepcore.sim.fnvec.scopes import Scope, ScopeNames
-from stepcore.sim.fnvec.shared import leaves
 from stepcore.sim.fnvec.tape import Tensor
 from stepcore.sizes.dim import Dim
 from stepcore.system.unwarned import unwarned
@@ -78,6 +78,7 @@ class FnEnv:
         self.notes = Notes()
         self.globals: dict[str, Any] = self._base_names(bindings)
         self._protected: set[int] | None = None
+        self._kept: set[int] | None = None
         self._compiled: dict[int, Any] = {}
         if scope.prelude is not None:
             self._run_prelude(scope.prelude)
@@ -131,7 +132,7 @@ class FnEnv:
         if self.scope.bare_parameters:
             self.globals.update({name: value for name, value in tensors.items() if name in self.scope.parameters})
         self.version += 1
-        self._protected = None
+        self._protected = self._kept = None
 
     def astype(self, dtype: torch.dtype) -> FnEnv:
         """Return a copy whose floating-point tensors and helper objects are ``dtype``; same values as here."""
@@ -151,7 +152,7 @@ class FnEnv:
             for name, value in list(names.items()):
                 names[name] = _converted(value, dtype, done)
         self.version += 1
-        self._protected = None
+        self._protected = self._kept = None
 
     def protected(self) -> set[int]:
         """Return the memory that no body may change: weights and whatever the prelude made."""
@@ -160,6 +161,12 @@ class FnEnv:
             found.update(pointer(tensor) for tensor in self.tensors())
             self._protected = found
         return self._protected
+
+    def kept(self) -> set[int]:
+        """Return the identities of the lists, dictionaries and iterators that the prelude made."""
+        if self._kept is None:
+            self._kept = changeable(self.globals.values())
+        return self._kept
 
     def tensors(self) -> list[Tensor]:
         """Return the weights and whatever the prelude made, the tensors inside helper objects included."""
@@ -200,7 +207,7 @@ class _DefaultDtype(AbstractContextManager[None]):
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
-    for value in leaves(values, mappings=True):
+    for value in reached(values):
         if isinstance(value, torch.Tensor):
             yield value
         elif isinstance(value, torch.nn.Module):
@@ -266,6 +273,7 @@ def evaluate_block(block: CodeBlock, env: FnEnv, names: Scope) -> Any:
     machine = Machine(env.limits, noting=env.notes.now)
     machine.protected = env.protected()
     interpreter = Interpreter(machine, block.source, env.globals, env.dtype_map())
+    interpreter.kept = env.kept()
     with env.default_dtype():
         if not body:
             raise FnRuntimeError("this block has no value", block.source.outer)

@@ -7,7 +7,7 @@ limit of the language raises ``EvaluationRefused``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any, Final
 
 import torch
@@ -58,7 +58,8 @@ class Interpreter(Displays):
         self.source = source
         self.globals = names
         self.dtypes = dtypes or {}
-        self.frozen: set[int] = set()
+        self.frozen: set[int] = set()  # lists and dictionaries that the body got
+        self.kept: Set[int] = frozenset()  # what ``global`` made
         self.steps = machine.limits.steps
         self.depth = 0
 

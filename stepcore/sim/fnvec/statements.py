@@ -7,7 +7,7 @@ rule or a limit of the language raises ``EvaluationRefused``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -58,6 +58,7 @@ class Statements:
     source: Embedded
     globals: Scope
     frozen: set[int]
+    kept: Set[int]
     depth: int
     steps: int
     returned: ast.Return | None = None
@@ -180,8 +181,7 @@ class Statements:
                 raise EvaluationRefused("only names, tuples of names and items can be assigned", "STEP302")
 
     def _store(self, base: Any, key: Any, value: Any) -> None:
-        if id(base) in self.frozen:
-            raise EvaluationRefused("the lists of inputs and state must not change", "STEP310")
+        self.refuse_frozen(base)
         if base is self.globals.get("ctx"):
             self._bind_size(base, key, value)
             return
@@ -222,16 +222,17 @@ class Statements:
             current = self.eval(ast.copy_location(ast.Name(target.id, ast.Load()), target), scope)
             value = self.eval(node.value, scope)
             self.machine_place(node)
-            self._refuse_frozen(current)
+            self.refuse_frozen(current)
             scope[target.id] = self.machine.augment(name, current, self._joined_on(name, current, value))
             return
         if not isinstance(target, ast.Subscript):
             raise EvaluationRefused("only names and items can be assigned", "STEP302")
         base = self.eval(target.value, scope)
         key = self.eval(target.slice, scope)
-        self._refuse_frozen(base)
+        self.refuse_frozen(base)
         self.machine_place(node)
         current = self.machine.get_item(base, key)
+        self.refuse_frozen(current)
         value = self.eval(node.value, scope)
         self.machine_place(node)
         if isinstance(base, list | dict):
@@ -245,9 +246,12 @@ class Statements:
         is_extended = name == "add" and isinstance(current, list)
         return list(items(self, value)) if is_extended and isinstance(value, EXTENDING) else value
 
-    def _refuse_frozen(self, value: Any) -> None:
+    def refuse_frozen(self, value: Any) -> None:
+        """Refuse to change a list or dictionary that is not the body's own (STEP310)."""
         if id(value) in self.frozen:
             raise EvaluationRefused("the lists of inputs and state must not change", "STEP310")
+        if id(value) in self.kept:
+            raise EvaluationRefused("what global made must not change: the next call would find it so", "STEP310")
 
     # Conditions and loops ---------------------------------------------------------------------------------------
 
