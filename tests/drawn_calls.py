@@ -11,7 +11,7 @@ import ast
 import math
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from random import Random
 from typing import Any, NamedTuple
@@ -106,6 +106,7 @@ class Drawn(NamedTuple):
     text: str
     ran: bool
     wrong: str = ""
+    passed: str = ""  # what torch refuses and check does not: torch's words
 
 
 class _Followed(BodyStatements):
@@ -120,11 +121,69 @@ def drawn(seed: int) -> Iterator[Drawn]:
         yield case.compared(case.text())
 
 
-class _Case:
-    def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
+class Known:
+    """Tensors that are told by their sizes, and what check knows of texts over them."""
+
+    def __init__(self, random: Random, given: Mapping[str, Any]) -> None:
+        """Make tensors of what is ``given``: of each its ``sizes``, ``dtype``, and what its numbers are ``below``."""
+        self.random = random
         self.tensors: dict[str, torch.Tensor] = {}
         self.known: dict[str, AbstractTensor] = {}
+        generator = torch.Generator().manual_seed(random.getrandbits(32))
+        for name, each in given.items():
+            self._bind(name, [self._symbol(size) for size in each.sizes], each.dtype, each.below, generator)
+
+    def _symbol(self, size: int) -> str:
+        """Name a size by a symbol that is bound to it, now and then."""
+        names = [name for name, bound in SIZES.items() if bound == size]
+        return names[0] if names and self.random.random() < 0.5 else str(size)
+
+    def _bind(self, name: str, sizes: Sequence[str], dtype: str, below: int, generator: torch.Generator) -> None:
+        numbers = torch.rand([SIZES.get(size) or int(size) for size in sizes], generator=generator)
+        # What is told no bound is -0.5 to 2.5, and 0 instead of what is less.
+        numbers = (numbers * below).floor() if below else (numbers * 3 - 0.5).relu()
+        self.tensors[name] = numbers.to(_DTYPES[dtype])
+        dims = tuple(Dim.symbol(size) if size in SIZES else Dim.of(int(size)) for size in sizes)
+        self.known[name] = AbstractTensor(dims, dtype)
+
+    def compared(self, text: str, *, is_asked: bool = False) -> Drawn:
+        """Return what differs between torch and inference; what torch refuses too, where that ``is_asked``."""
+        try:
+            tree = ast.parse(text)
+            value = self._computed(tree)
+        except Exception as error:  # noqa: BLE001 - torch and Python refuse calls with whatever error
+            is_passed = is_asked and not self._followed(ast.parse(text), is_certain=True)[0].findings
+            return Drawn(text, ran=False, passed=f"{error}\n{self.known}" if is_passed else "")
+        for is_certain in (True, False):
+            if not is_certain and any(isinstance(node, ast.If | ast.IfExp) for node in ast.walk(tree)):
+                continue  # functions are looked at in both arms
+            followed, names = self._followed(tree, is_certain=is_certain)
+            if followed.findings:
+                return Drawn(text, ran=True, wrong=f"refused: {followed.findings[0].message}\n{self.known}")
+            if told := _unlike(followed, names.get("y"), value):
+                return Drawn(text, ran=True, wrong=f"{told}\n{self.known}")
+        return Drawn(text, ran=True)
+
+    def _followed(self, tree: ast.Module, *, is_certain: bool) -> tuple[_Followed, dict[str, Any]]:
+        followed = _Followed(_SCOPE, None)
+        followed.certain_only, followed.body = is_certain, tree.body
+        names = {**followed.names, **self.known}
+        followed.block(tree.body, names)
+        return followed, names
+
+    def _computed(self, tree: ast.Module) -> Any:
+        """Run a text that was drawn here, on copies of the tensors."""
+        names: dict[str, Any] = {"torch": torch, "math": math} | {f"{name}_value": size for name, size in SIZES.items()}
+        names |= {name: tensor.clone() for name, tensor in self.tensors.items()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(compile(tree, "<drawn>", "exec"), names)
+        return names["y"]
+
+
+class _Case(Known):
+    def __init__(self, seed: int) -> None:
+        super().__init__(Random(seed), {})
         generator = torch.Generator().manual_seed(seed)
         shape = [self._size() for _ in range(self.random.choice((0, 1, 2, 2, 2, 3, 3, 4)))]
         usual = self.random.choice(["fp32"] * 6 + [*_DTYPES])
@@ -133,10 +192,7 @@ class _Case:
             dtype = {"f": "int64", "h": "bool"}.get(name) or (
                 usual if self.random.random() < 0.7 else self.random.choice([*_DTYPES])
             )
-            numbers = torch.rand([SIZES.get(size) or int(size) for size in sizes], generator=generator) * 3 - 0.5
-            self.tensors[name] = numbers.relu().to(_DTYPES[dtype])
-            dims = tuple(Dim.symbol(size) if size in SIZES else Dim.of(int(size)) for size in sizes)
-            self.known[name] = AbstractTensor(dims, dtype)
+            self._bind(name, sizes, dtype, 0, generator)
 
     def _size(self) -> str:
         return self.random.choice("MNKD1234")
@@ -213,35 +269,6 @@ class _Case:
         if kind == "str":
             return self.random.choice(("'mean'", "'floor'", "'fro'", "'amax'", "'sum'"))
         return self._filled("$s" if kind in ("int", "SymInt") else "$n", 0)
-
-    def compared(self, text: str) -> Drawn:
-        """Return what differs between torch and inference."""
-        try:
-            tree = ast.parse(text)
-            value = self._computed(tree)
-        except Exception:  # noqa: BLE001 - torch and Python refuse calls with whatever error
-            return Drawn(text, ran=False)
-        for is_certain in (True, False):
-            if not is_certain and any(isinstance(node, ast.If | ast.IfExp) for node in ast.walk(tree)):
-                continue  # functions are looked at in both arms
-            followed = _Followed(_SCOPE, None)
-            followed.certain_only, followed.body = is_certain, tree.body
-            names = {**followed.names, **self.known}
-            followed.block(tree.body, names)
-            if followed.findings:
-                return Drawn(text, ran=True, wrong=f"refused: {followed.findings[0].message}\n{self.known}")
-            if told := _unlike(followed, names.get("y"), value):
-                return Drawn(text, ran=True, wrong=f"{told}\n{self.known}")
-        return Drawn(text, ran=True)
-
-    def _computed(self, tree: ast.Module) -> Any:
-        """Run a text that was drawn here, on copies of the tensors."""
-        names: dict[str, Any] = {"torch": torch, "math": math} | {f"{name}_value": size for name, size in SIZES.items()}
-        names |= {name: tensor.clone() for name, tensor in self.tensors.items()}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            exec(compile(tree, "<drawn>", "exec"), names)
-        return names["y"]
 
 
 _SCOPE = FnScope(symbols=tuple(SIZES), sizes=tuple(SIZES.items()))

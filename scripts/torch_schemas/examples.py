@@ -57,7 +57,8 @@ def wrapper_examples() -> dict[str, list[tuple[Any, ...]]]:
         "upsample_nearest": [(IMAGE, None, 2)], "dropout": [(X, 0.5, False)], "alpha_dropout": [(X, 0.5, False)],
         "feature_alpha_dropout": [(IMAGE, 0.5, False)], "dropout1d": [(SIGNAL, 0.5, False)],
         "dropout2d": [(IMAGE, 0.5, False)], "dropout3d": [(VOLUME, 0.5, False)], "rrelu": [(X,)],
-        "gumbel_softmax": [(X,)], "log_softmax": [(X, 1)], "softmax": [(X, 1)], "softmin": [(X, 1)],
+        "gumbel_softmax": [(X,)], "normalize": [(X,)], "log_softmax": [(X, 1)],
+        "softmax": [(X, 1)], "softmin": [(X, 1)],
         "fractional_max_pool2d": [(IMAGE, 2, 3)], "fractional_max_pool3d": [(VOLUME, 2, 3)],
     }  # fmt: skip
     for name in ("huber_loss", "kl_div", "l1_loss", "mse_loss", "smooth_l1_loss"):

@@ -43,7 +43,8 @@ def watched(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         with torch.no_grad(), warnings.catch_warnings(), witness:
             warnings.simplefilter("ignore")
             function(*args, **kwargs)
-    except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError, ImportError, IndexError):
+    except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError, ImportError, IndexError,
+            AttributeError):  # fmt: skip
         return None
     changed = any(t._version != v or not torch.equal(t, c) for t, (c, v) in zip(given, before, strict=True))
     return witness.draws, witness.writes or changed

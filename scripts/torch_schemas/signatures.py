@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from torch import Tensor, nn
 
+from scripts.torch_schemas.examples import wrapper_examples
 from scripts.torch_schemas.reviewed import SCHEMA_OF
+from scripts.torch_schemas.runs import watched
 from scripts.torch_schemas.schemas import schemas, variants, writes
 from scripts.torch_schemas.table import spaces
 from stepcore.fn import torch_table
@@ -27,6 +29,8 @@ _KINDS: Final = {
 _OF_NUMBERS: Final = frozenset(
     {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy"}
 )
+# What stands for a number elsewhere than an annotation says: the orders of norms.
+_TEXTS: Final = ("fro",)
 _OWN: Final = re.compile(r"\bTensor(?:\([^)]*\))? self\b")
 _WIDTH: Final = 110
 _ARGUMENT: Final = re.compile(
@@ -44,7 +48,7 @@ def signatures() -> str:
             )
     for name in sorted({*_admitted("torch.Tensor"), *torch_table.INPLACE.split()}):
         found.setdefault("torch.Tensor", {})[name] = _called(getattr(Tensor, name), name, "self")
-    found["torch.nn"] = {name: _python(getattr(nn, name)) for name in _admitted("torch.nn")}
+    found["torch.nn"] = {name: _python(getattr(nn, name), ()) for name in _admitted("torch.nn")}
     return _spelled({space: {name: text for name, text in names.items() if text} for space, names in found.items()})
 
 
@@ -76,7 +80,7 @@ def _spelled(found: dict[str, dict[str, str]]) -> str:
 def _called(function: Any, operator: str, first: str) -> str:
     """Return the signatures of a function; empty where nobody says."""
     if inspect.isfunction(function):
-        return _python(function)
+        return _python(function, wrapper_examples().get(operator, ()))
     operators = [each for each in schemas(operator) if not writes(each) or operator.endswith("_")]
     # Dimensions have no names here, and what writes into an ``out`` is called like what does not.
     shown = [str(each) for each in operators if not _is_out(each) and "Dimname" not in str(each)]
@@ -137,21 +141,46 @@ def _kind(kind: str, rest: str) -> str:
     return f"{letter}{'1' if re.search(r'[0-9]', rest) else '0'}" if letter in "if" else "?"
 
 
-def _python(function: Any) -> str:
-    """Return the signatures of a function of Python, of which annotations bind nobody."""
+def _python(function: Any, examples: Sequence[tuple[Any, ...]]) -> str:
+    """Return the signatures of a function of Python, of which annotations bind nobody: ``examples`` run it."""
     found: list[str] = []
     for variant in variants(function):
         parameters = list(inspect.signature(variant).parameters.values())
         if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters):
             return ""
-        found.append(",".join(map(_parameter, parameters)))
+        kinds = [_widened(function, place, each, examples) for place, each in enumerate(parameters)]
+        found.append(",".join(map(_parameter, parameters, kinds)))
     return "|".join(dict.fromkeys(found))
 
 
-def _parameter(parameter: inspect.Parameter) -> str:
+def _parameter(parameter: inspect.Parameter, kind: str) -> str:
     star = "*" if parameter.kind == parameter.KEYWORD_ONLY else ""
     optional = "" if parameter.default is parameter.empty else "="
-    return f"{star}{parameter.name}:{_annotated(parameter)}{optional}"
+    return f"{star}{parameter.name}:{kind}{optional}"
+
+
+def _widened(function: Any, place: int, parameter: inspect.Parameter, examples: Sequence[tuple[Any, ...]]) -> str:
+    """Return the kind of a parameter: what its annotation says, and what it takes in spite of that."""
+    kind = _annotated(parameter)
+    if kind == "T":
+        lists = ([value.tolist()] if isinstance(value, Tensor) else [value] for value in _at(place, examples))
+        is_listed = any(_runs(function, place, parameter.name, examples, each) for each in lists)
+        return "?" if is_listed else "S" if _runs(function, place, parameter.name, examples, (1, 0.5)) else kind
+    return "?" if kind == "n" and _runs(function, place, parameter.name, examples, _TEXTS) else kind
+
+
+def _at(place: int, examples: Sequence[tuple[Any, ...]]) -> list[Any]:
+    return [args[place] for args in examples if len(args) > place]
+
+
+def _runs(function: Any, place: int, name: str, examples: Sequence[tuple[Any, ...]], values: Iterable[Any]) -> bool:
+    """Return whether an example runs with one of ``values`` at a place, or by a name behind all others."""
+    for args in examples:
+        for value in values:
+            others = (*args[:place], value, *args[place + 1 :]) if len(args) > place else args
+            if watched(function, others, {} if len(args) > place else {name: value}) is not None:
+                return True
+    return False
 
 
 def _annotated(parameter: inspect.Parameter) -> str:

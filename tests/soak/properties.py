@@ -9,6 +9,7 @@ from random import Random
 
 from changing_bodies import Bodies, changes_input
 from drawn_calls import drawn as drawn_calls
+from drawn_kernels import drawn as drawn_kernels
 from drawn_modules import compared
 from joined_programs import boundaries
 from optimized_programs import assert_optimized, optimizable_task
@@ -167,7 +168,7 @@ def calls(order: Order, report: Report) -> None:
     """What check knows of drawn calls of torch, and of expressions over tensors, is what torch gives."""
 
     def case(seed: int) -> None:
-        for each in drawn_calls(seed):
+        for each in (*drawn_calls(seed), *drawn_kernels(seed)):
             assert not each.wrong, f"{each.wrong}\n{each.text}"
 
     _each(order, report, case)

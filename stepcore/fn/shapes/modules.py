@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from stepcore.fn.shapes.parts import OLD_REDUCTION
 from stepcore.fn.shapes.values import ShapeMismatch, TorchModule
 from stepcore.sizes.dim import Dim
 
@@ -22,6 +23,9 @@ def made(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TorchModu
     for each in LISTS.get(name, ()):
         if isinstance(names[each], Dim):
             names[each] = [names[each]]
+    words = [each.arg for each in node.args.args]
+    if "reduction" in names and not OLD_REDUCTION.isdisjoint((*words[: len(args)], *kwargs)):
+        names["reduction"] = None  # nobody reads it where one of these is told
     if "stride" in names and len(args) < 2 and "stride" not in kwargs and names["stride"] is None:
         names["stride"] = []  # nothing was said, which is not the same as nothing known
     return TorchModule(name, node.body, names)

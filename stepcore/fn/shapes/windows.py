@@ -20,7 +20,7 @@ COLUMNS: Final = "im2col"  # as torch calls torch.nn.functional.unfold within, w
 _OPTIONS: Final = {"dilation": 1, "padding": 0, "stride": 1}  # and what they are where nothing is said
 _POOLS: Final[Mapping[str, Mapping[str, int]]] = {  # at which places they have which options
     "avg_pool": {"stride": 2, "padding": 3, "ceil_mode": 4},
-    "max_pool": {"stride": 2, "padding": 3, "dilation": 4, "ceil_mode": 5},
+    "max_pool": {"stride": 2, "padding": 3, "dilation": 4, "ceil_mode": 5, "return_indices": 6},
 }
 _UNFOLD: Final = {"dilation": 2, "padding": 3, "stride": 4}
 _CONVOLUTION: Final = {"stride": 3, "padding": 4, "dilation": 5}
@@ -63,7 +63,8 @@ def _pool(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, kind: str, rank:
     value, options = args[0], _POOLS[kind]
     rounds_up = argument(args, kwargs, options["ceil_mode"], "ceil_mode", default=False)
     _of_rank(f"{kind}{rank}d", value.shape, rank)
-    if kwargs.get("return_indices", False) is not False or rounds_up is not False:
+    gives_both = argument(args, kwargs, options.get("return_indices", len(args)), "return_indices", default=False)
+    if gives_both is not False or rounds_up is not False:
         s.count(None)
         return None
     taps = _each(argument(args, kwargs, 1, "kernel_size"), rank)
@@ -95,9 +96,12 @@ def _convolution(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, rank: int
         raise ShapeMismatch(f"the bias of {channels} channels is a tensor of {shape_text(given)}")
     places = _fitting(s, value.shape, taps, _options(args, kwargs, _CONVOLUTION, rank))
     shape = (*value.shape[: -rank - 1], channels, *places)
+    if s.compare.bound(depth) == 0:
+        s.count(None)
+        return None  # of no channels torch gives other sizes than of some
     work = numel((*shape, depth, *taps))
     s.count(None if work is None else work * 2)
-    return AbstractTensor(shape, value.dtype)
+    return AbstractTensor(shape, value.dtype if value.dtype == weight.dtype else None)
 
 
 def _of_rank(name: str, shape: Sizes, rank: int) -> None:

@@ -1,0 +1,44 @@
+"""Calls that ask much of sizes and types: check refuses what torch refuses, and nothing that torch computes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from drawn_calls import Known
+
+F = "torch.nn.functional."
+TAKEN = [
+    F + "ctc_loss(torch.zeros(5, 1, 4).log_softmax(2), torch.tensor([[1, 2]]), (5,), [2])",
+    F + "gaussian_nll_loss(torch.ones(2, 3), 0.5, torch.ones(2, 3))",
+    F + "multilabel_soft_margin_loss(torch.ones(2, 3), 1)",
+    F + "normalize(torch.ones(2, 3), 'fro')",
+    F + "mse_loss(torch.ones(3), torch.ones(3), size_average=False, reduction='other')",
+    F + "multi_margin_loss(torch.ones(3), torch.tensor(1), reduce=True, reduction='other')",
+    "torch.nn.MSELoss(reduce=False, reduction='other')(torch.ones(3), torch.ones(3))",
+    "torch.nn.MSELoss(False, reduction='other')(torch.ones(3), torch.ones(3))",
+    F + "max_pool2d(torch.ones(2, 4, 4), 2, 2, 0, 1, False, True)[1].shape[2]",
+    F + "scaled_dot_product_attention(torch.ones(2, 3), torch.ones(4, 3), torch.ones(0, 5))",
+    "torch.conv1d(torch.ones(0, 4), torch.ones(2, 0, 1))",
+]
+REFUSED = [
+    F + "mse_loss(torch.ones(3), torch.ones(3), reduction='other')",
+    F + "scaled_dot_product_attention(torch.ones(2, 3), torch.ones(4, 3), torch.ones(5, 3))",
+]
+
+
+def verdicts(text: str) -> tuple[bool, str]:
+    """Return whether torch computes a text, and what is wrong with what check says: nothing, if it is right."""
+    found = Known(Random(1), {}).compared(f"y = {text}", is_asked=True)
+    return found.ran, found.wrong or found.passed
+
+
+@pytest.mark.parametrize("text", TAKEN)
+def test_what_torch_computes_is_taken(text: str) -> None:
+    assert verdicts(text) == (True, "")
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_torch_refuses_is_refused(text: str) -> None:
+    assert verdicts(text) == (False, "")
