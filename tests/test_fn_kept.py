@@ -66,6 +66,7 @@ LEGAL = {
     "lists of its own": "d = [*hand()]\nd.append(1)\ne = hand() + [1]\ne[0] = 3\ne += d",
     "a copy": "d = hand().copy()\nd.append(1)",
     "a tensor of its own": "d = sums() * 1\nd.add_(1)",
+    "its own dictionary by another name": "a = {'x': 1}\nb = a\nb |= {'x': 2}\nreturn [input[0] * a['x']]",
     "iterators of its own": "n = len(list(enumerate(c)))\nm = [q for q in reversed(c)]",
 }
 SCOPE = FnScope(CodeBlock(Embedded.whole(GLOBAL)), sizes=(("D", 4),))

@@ -9,13 +9,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from stepcore.findings import budget
 from stepcore.fn import allow
 from stepcore.fn.ownership.effects import HelperCall, HelperEffects
 from stepcore.fn.ownership.held import OWN, Held, HelperParameter, Key, Place, key_of
 from stepcore.fn.ownership.values import BodyValues
+from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import dotted
+
+_MOST_ROUNDS: Final = 64  # of a loop, until nothing new is found in it
 
 
 class Outer(NamedTuple):
@@ -141,9 +145,34 @@ class Ownership(BodyValues):
 
     def widen(self, loop: ast.For) -> None:
         """Let each name and list hold what any round of a loop may give it."""
-        for _ in range(2):
-            for record in _records(loop):
+        records = list(_records(loop))
+        for _ in range(_MOST_ROUNDS):
+            names, version = dict(self.names), self.heap.version
+            for record in records:
                 record(self)
+            if version == self.heap.version and names == self.names:
+                return
+            budget.spend(len(records) >> 2)
+        for name in assigned_names([loop]):  # longer than any sensible body: nothing is known of what it binds
+            self.names[name] = self.anything()
+
+    def bind(self, target: ast.expr, held: Held) -> None:
+        """Record that a target of a loop or comprehension, or what is unpacked, holds ``held``."""
+        if isinstance(target, ast.Subscript):
+            self.store(target, held, once=False)
+        else:
+            super().bind(target, held)
+
+    def spread(self, target: ast.expr, held: Held) -> None:
+        """Record that a target may hold this, too."""
+        match target:
+            case ast.Name(id=name):
+                self.names[name] = self.heap.few(self.named(name) | held)
+            case ast.Subscript():
+                self.store(target, held, once=False)
+            case ast.Tuple() | ast.List():
+                for part, inner in self.parts(target, held):
+                    self.spread(part, inner)
 
     # Helpers ----------------------------------------------------------------------------------------------------
 
@@ -209,11 +238,15 @@ def _records(loop: ast.For) -> Iterator[Callable[[Ownership], None]]:
     for node in ast.walk(loop):
         match node:
             case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    yield from _bound(target, value)
+                yield from (partial(_spread, target, value) for target in targets)
             case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
-                yield from _bound(target, value)
-            case ast.AugAssign(target=target, op=ast.Add(), value=value):
+                yield partial(_spread, target, value)
+            case ast.For(target=target, iter=around):
+                yield partial(_spread_items, target, around)
+            case ast.ListComp() | ast.GeneratorExp() | ast.DictComp() if _names_something(node):
+                for each in node.generators:
+                    yield partial(_spread_items, each.target, each.iter)
+            case ast.AugAssign(target=target, op=ast.Add() | ast.BitOr(), value=value):
                 yield partial(_put_items, target, value)
             case ast.Call(func=ast.Attribute(value=base, attr="append" | "extend" | "insert" as name), args=[*_, item]):
                 yield partial(_put_items if name == "extend" else _put, base, item)
@@ -223,24 +256,16 @@ def _records(loop: ast.For) -> Iterator[Callable[[Ownership], None]]:
                 yield partial(Ownership.puts, node=node)
 
 
-def _bound(target: ast.expr, value: ast.expr) -> Iterator[Callable[[Ownership], None]]:
-    match target:
-        case ast.Name(id=name):
-            yield partial(_bind, name, value, None)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            names = [(place, part.id) for place, part in enumerate(parts) if isinstance(part, ast.Name)]
-            is_counted = not any(isinstance(part, ast.Starred) for part in parts)
-            yield from (partial(_bind, name, value, (place if is_counted else None,)) for place, name in names)
-        case ast.Subscript():
-            yield lambda own: own.store(target, own.held(value), once=False)
+def _names_something(comprehension: ast.AST) -> bool:
+    return any(isinstance(node, ast.NamedExpr) for node in ast.walk(comprehension))
 
 
-def _bind(name: str, value: ast.expr, place: tuple[int | None] | None, own: Ownership) -> None:
-    """Let a name hold a value, or the part of it at a place, too."""
-    held = own.held(value)
-    if place is not None:
-        held = own.heap.at(held, place[0])
-    own.names[name] = own.heap.few(own.named(name) | held)
+def _spread(target: ast.expr, value: ast.expr, own: Ownership) -> None:
+    own.spread(target, own.held(value))
+
+
+def _spread_items(target: ast.expr, around: ast.expr, own: Ownership) -> None:
+    own.spread(target, own.heap.at(own.held(around)))
 
 
 def _put_items(base: ast.expr, value: ast.expr, own: Ownership) -> None:

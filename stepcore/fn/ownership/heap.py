@@ -36,22 +36,29 @@ class Content:
             return any_of(self.values())
         return exact if self.rest is None else exact | self.rest
 
-    def put(self, key: Key | None, held: Held, *, instead: bool) -> None:
-        """Take note that ``held`` was put somewhere, ``instead`` of all that stood there or perhaps not."""
+    def put(self, key: Key | None, held: Held, *, instead: bool) -> bool:
+        """Take note that ``held`` was put somewhere, ``instead`` of all that stood there or perhaps not.
+
+        Return whether that is news.
+        """
         place = self._place(key) if key is not None else None
         if place is not None and place == self.length and instead:  # one more at the end
             self.length += 1
         elif place is None or (self.length is not None and place not in self.known):
-            self.rest = held if self.rest is None else self.rest | held
-            return
-        before = None if instead else self.known.get(place)
-        self.known[place] = held if before is None else before | held
+            rest, self.rest = self.rest, held if self.rest is None else self.rest | held
+            return rest != self.rest
+        stood = self.known.get(place)
+        self.known[place] = held if instead or stood is None else stood | held
+        return self.known[place] != stood
 
-    def scatter(self) -> None:
-        """Forget at which keys things stand."""
+    def scatter(self) -> bool:
+        """Forget at which keys things stand; return whether any did."""
+        if not self.known and self.length is None:
+            return False
         values = self.values()
         self.known.clear()
         self.rest, self.length = (any_of(values) if values else None), None
+        return True
 
     def _place(self, key: Key) -> Key:
         return key + self.length if isinstance(key, int) and key < 0 and self.length is not None else key
@@ -64,6 +71,7 @@ class Heap:
         self._numbers: dict[Hashable, int] = {}
         self._contents: dict[Place, Content] = {}
         self._one_of: dict[Place, int] = {}  # lists that are not told apart any more, and the first of them
+        self.version = 0  # of what lists hold
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -83,15 +91,16 @@ class Heap:
         before = self.content(number)
         if before is None:
             self._contents[number] = content
+            self.version += 1
         elif before.known.keys() == content.known.keys() and before.length == content.length:
             for place, held in content.known.items():
-                before.put(place, held, instead=False)
+                self.version += before.put(place, held, instead=False)
             if content.rest is not None:
-                before.put(None, content.rest, instead=False)
+                self.version += before.put(None, content.rest, instead=False)
         else:
-            before.scatter()
+            self.version += before.scatter()
             for held in content.values():
-                before.put(None, held, instead=False)
+                self.version += before.put(None, held, instead=False)
         return Held.of(number)
 
     def content(self, place: Place) -> Content | None:
@@ -167,7 +176,7 @@ class Heap:
         for place in base.lists:
             if isinstance(place, int | HelperParameter):
                 content = self._contents.setdefault(self._one_of.get(place, place), Content())
-                content.put(key, held, instead=instead)
+                self.version += content.put(key, held, instead=instead)
                 if content.rest is not None:
                     content.rest = self.few(content.rest)
 
@@ -181,7 +190,7 @@ class Heap:
         """Take note that the places of what ``base`` holds are not known any more."""
         for place in base.lists:
             if (content := self.content(place)) is not None:
-                content.scatter()
+                self.version += content.scatter()
 
     def reach(self, held: Held) -> Held:
         """Return all that a value may be or hold, lists inside of lists included."""

@@ -23,7 +23,13 @@ _VIEWS_OF_ONE: Final = allow.names(torch_table.VIEWS_OF_ONE)
 _VIEW_ATTRIBUTES: Final = allow.names("T mT H mH real values indices")
 _NUMBERS: Final = allow.names("item size dim numel nelement ndimension stride tolist")
 # What may give a single number: torch takes it as an index of Python, and gives a view.
-_ONE_PLACE: Final = allow.names("argmax argmin sum prod max min amax amin median mode any all squeeze count_nonzero")
+_ONE_PLACE: Final = allow.names(
+    """all amax amin any argmax argmin count_nonzero det dot kthvalue logdet logsumexp max mean median min mode nanmean
+    nansum norm prod scalar_tensor select squeeze std sum trace var vector_norm"""
+)
+# What gives a single number of a single number.
+_ALIKE: Final = allow.POINTWISE | allow.names("clone contiguous detach int long to type type_as")
+_FIELDS: Final = allow.names("values indices")
 # Python's functions whose result holds the items of their arguments, and those that give one of them.
 _COLLECT: Final = allow.names("list tuple sorted reversed")
 _PICK: Final = allow.names("max min")
@@ -53,11 +59,11 @@ class BodyValues(BodyNames):
                 return any_of(map(self.held, values))
             case ast.IfExp(body=body, orelse=orelse):
                 return self.held(body) | self.held(orelse)
-            case ast.NamedExpr(value=value):
+            case ast.NamedExpr(value=value) | ast.UnaryOp(op=ast.UAdd(), operand=value):  # +x of a tensor is x
                 return self.held(value)
             case ast.BinOp():
                 return self._joined(node)
-            case ast.UnaryOp() | ast.Compare() | ast.Constant() | ast.JoinedStr():
+            case ast.Compare() | ast.Constant() | ast.JoinedStr() | ast.UnaryOp():
                 return NEW
             case (
                 ast.ListComp(elt=item, generators=rounds)
@@ -72,13 +78,20 @@ class BodyValues(BodyNames):
         match target:
             case ast.Name(id=name):
                 self.names[name] = self.heap.few(held)
-            case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                is_counted = True  # up to the first with a star
-                for place, part in enumerate(parts):
-                    is_counted = is_counted and not isinstance(part, ast.Starred)
-                    self.bind(part, self.heap.at(held, place if is_counted else None))
-            case ast.Starred(value=inner):
-                self.bind(inner, self.heap.make(target, [held]))
+            case ast.Tuple() | ast.List():
+                for part, inner in self.parts(target, held):
+                    self.bind(part, inner)
+
+    def parts(self, target: ast.Tuple | ast.List, held: Held) -> Iterator[tuple[ast.expr, Held]]:
+        """Yield the targets inside of one, and what each holds of what is unpacked there."""
+        is_counted = True  # up to the first with a star
+        for place, part in enumerate(target.elts):
+            is_counted = is_counted and not isinstance(part, ast.Starred)
+            item = self.heap.at(held, place if is_counted else None)
+            if isinstance(part, ast.Starred):
+                yield part.value, self.heap.make(part, [item])
+            else:
+                yield part, item
 
     # Displays ---------------------------------------------------------------------------------------------------
 
@@ -161,10 +174,26 @@ class BodyValues(BodyNames):
             case ast.Call(func=ast.Attribute(attr="tensor" | "as_tensor"), args=[ast.Constant(), *_]):
                 return False
             case ast.Call(func=ast.Attribute(attr=name)):
+                if name in _ALIKE and (operand := self._computed(index)) is not None:
+                    return self._is_advanced(operand)
+                if any(map(_is_nothing, index.args)):  # ones(()), view([])
+                    return False
                 return name not in _NUMBERS and (name not in _ONE_PLACE or _leaves_dimensions(index))
+            case ast.Attribute(value=ast.Call() as base, attr=name):
+                return name in _FIELDS and self._is_advanced(base)
             case ast.Subscript(value=base):
                 return self.heap.reaches_others(self.held(base))
         return False
+
+    def _computed(self, node: ast.Call) -> ast.expr | None:
+        """Return the operand of a call of torch, or of a method, where that is another call or a field of one."""
+        function = node.func
+        operands = node.args if self.torch_name(function) is not None else [function]
+        operand = operands[0] if operands else None
+        if isinstance(operand, ast.Attribute) and operand is function:
+            operand = operand.value
+        field = operand.value if isinstance(operand, ast.Attribute) and operand.attr in _FIELDS else operand
+        return operand if isinstance(field, ast.Call) else None
 
     # Calls ------------------------------------------------------------------------------------------------------
 
@@ -194,13 +223,24 @@ class BodyValues(BodyNames):
         if name == "enumerate":
             return heap.make(node, [heap.make_known((node, 0), Content({0: NEW, 1: any_of(map(heap.at, arguments))}))])
         if name == "zip":
-            pair = Content(dict(enumerate(map(heap.at, arguments))))
-            return heap.make(node, [heap.make_known((node, 0), pair)])
+            return heap.make(node, [self._row(node, list(map(heap.at, arguments)))])
         if name in _PICK:
             return any_of(heap.at(held) | held for held in arguments)
-        if name == "sum":  # of lists one list, of tensors a new one
-            return heap.make(node, map(heap.item, map(heap.item, arguments)))
+        if name == "sum":
+            return self._sum(node, arguments)
         return NEW if name in _SINGLE else OWN
+
+    def _row(self, node: ast.Call, items: list[Held]) -> Held:
+        """Return what ``zip`` gives in a round: what stands where is known unless an argument has a star."""
+        if any(isinstance(argument, ast.Starred) for argument in node.args):
+            return self.heap.make((node, 0), items)
+        return self.heap.make_known((node, 0), Content(dict(enumerate(items))))
+
+    def _sum(self, node: ast.Call, arguments: list[Held]) -> Held:
+        """Return a sum: of lists one list, of tensors a new one, and of nothing what it begins with."""
+        heap, (added, *begin) = self.heap, arguments or [OWN]
+        items = [heap.item(heap.item(added)), *map(heap.item, begin)]
+        return any_of([heap.make(node, items), *begin])
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> Held:
         base, name = self.held(function.value), function.attr
@@ -252,6 +292,10 @@ class BodyValues(BodyNames):
             given |= zip(helper.parameters, map(self.held, node.args), strict=False)
         given |= {keyword.arg: self.held(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         return HelperCall(self.heap, node, helper, given)
+
+
+def _is_nothing(node: ast.expr) -> bool:
+    return isinstance(node, ast.Tuple | ast.List) and not node.elts
 
 
 def _leaves_dimensions(reduction: ast.Call) -> bool:

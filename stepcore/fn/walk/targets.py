@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from stepcore.findings import budget
-from stepcore.fn.ownership.held import OWN
+from stepcore.fn.ownership.held import NEW, OWN, Held
 from stepcore.fn.source import augmented
 from stepcore.fn.walk.names import NameWalk
 from stepcore.text.wording import counted
@@ -68,24 +68,29 @@ class TargetWalk(NameWalk):
         if isinstance(target, ast.Name):
             self._name(target, target.id)
             self._check_module(target, target.id)
-            if self.own.change(target):
+            if isinstance(node.op, ast.MatMult):  # which no tensor has in place
+                self.own.assign(target.id, NEW)
+            elif self.own.change(target):
                 self.report("STEP310", node, self.own.complaint(target))
                 self.own.assign(target.id, OWN)
-            elif isinstance(node.op, ast.Add):
+            else:
                 self._extended(node)
         elif isinstance(target, ast.Subscript):
             self.expression(target.slice)
             self.expression(target.value)
             if not self.own.binds_size(target) and (self.own.change(target.value) or self.own.change(target)):
                 self.report("STEP310", node, self.own.complaint(target.value))
-            elif isinstance(node.op, ast.Add):
+            else:
                 self._extended(node)
         else:
             self.report("STEP302", target, f"assigning the attribute {target.attr!r} is forbidden")
 
     def _extended(self, node: ast.AugAssign) -> None:
         held = self.own.held(node.value)
-        self.own.extend(node.target, held, self.own.heap.item(held), once=self._runs_once)
+        if isinstance(node.op, ast.Add):
+            self.own.extend(node.target, held, self.own.heap.item(held), once=self._runs_once)
+        elif isinstance(node.op, ast.BitOr):  # a dictionary takes the entries of another
+            self.own.take_items(node.target, self.own.heap.item(held))
 
     def _too_large(self, node: ast.expr) -> bool:
         """Report what makes something too large; what stands inside is part of the same mistake."""
@@ -113,8 +118,8 @@ class TargetWalk(NameWalk):
             self._check_bound(argument, argument.arg)
         self._inside({argument.arg for argument in plain}, walk)
 
-    def _inside(self, bound: set[str], walk: Callable[[], None]) -> None:
-        """Walk with further names in scope that hide outer ones."""
+    def _inside(self, bound: set[str], walk: Callable[[], None]) -> dict[str, Held]:
+        """Walk with further names in scope that hide outer ones; return what names hold at its end."""
         names, arguments, held, foreign = self.names, self.own.arguments, self.own.names, self.own.foreign
         budget.spend(len(names) >> 4)
         self.names = names | bound
@@ -123,7 +128,9 @@ class TargetWalk(NameWalk):
         hidden = self._bulk.hide(bound)
         walk()
         self._bulk.unhide(hidden)
+        inside = self.own.names
         self.names, self.own.arguments, self.own.names, self.own.foreign = names, arguments, held, foreign
+        return inside
 
     def _item_names(self, target: ast.expr, bound: set[str]) -> None:
         """Add the names that a comprehension binds; it binds names only."""

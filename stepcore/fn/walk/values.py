@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from stepcore.fn.bulk import MAX_BITS
 from stepcore.fn.members import no_tensor
+from stepcore.fn.ownership.held import OWN
 from stepcore.fn.placement import COMPLEX, PERCENT
 from stepcore.fn.walk.targets import TargetWalk
 
@@ -103,6 +104,7 @@ class ValueWalk(TargetWalk):
     def _named(self, node: ast.NamedExpr) -> None:
         self.expression(node.value)
         self._target(node.target, node.value)
+        self._walrus.add(node.target.id)
         self._bulk.forget(node.target.id)
 
     def _comprehension(self, results: Sequence[ast.expr], generators: Sequence[ast.comprehension]) -> None:
@@ -126,7 +128,9 @@ class ValueWalk(TargetWalk):
 
         bound: set[str] = set()
         self._item_names(first.target, bound)
-        self._inside(bound, inner)
+        inside = self._inside(bound, inner)
+        for name in self._walrus - bound:  # which := binds outside of the comprehension
+            self.own.spread(ast.Name(name), inside.get(name, OWN))
 
 
 def _has_no_identity(node: ast.expr) -> bool:

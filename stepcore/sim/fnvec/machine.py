@@ -145,6 +145,9 @@ class Machine:
             made = self.numbers(name, target, list(value) if isinstance(value, tuple) else value)
             target[:] = made  # the same list, by whatever other name
             return target
+        if isinstance(target, dict) and name == "bitwise_or" and isinstance(value, dict):
+            target.update(self.numbers(name, target, value))  # the same dictionary, too
+            return target
         if isinstance(target, torch.Tensor):
             op = method(INPLACE[name]) if name in INPLACE else None
             if op is None:
