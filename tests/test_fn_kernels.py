@@ -20,11 +20,28 @@ TAKEN = [
     "torch.nn.MSELoss(False, reduction='other')(torch.ones(3), torch.ones(3))",
     F + "max_pool2d(torch.ones(2, 4, 4), 2, 2, 0, 1, False, True)[1].shape[2]",
     F + "scaled_dot_product_attention(torch.ones(2, 3), torch.ones(4, 3), torch.ones(0, 5))",
+    "torch.zeros(0, 3).cummax(2)[0]",
+    "torch.zeros(0).roll(1, 4)",
+    F + "local_response_norm(torch.ones(1, 2, 3).half(), 2)",
+    F + "max_pool1d(torch.ones(1, 2, 6).long(), 2, return_indices=True)[1]",
+    "torch.inner(torch.ones(()), torch.ones(2).long())",
+    "torch.linalg.det(torch.zeros(0, 3, 3).half())",
+    "torch.ones(3).long().mean(dtype=torch.float32)",
     "torch.conv1d(torch.ones(0, 4), torch.ones(2, 0, 1))",
 ]
 REFUSED = [
     F + "mse_loss(torch.ones(3), torch.ones(3), reduction='other')",
     F + "scaled_dot_product_attention(torch.ones(2, 3), torch.ones(4, 3), torch.ones(5, 3))",
+    "torch.ones(2, 3) @ torch.ones(3, 4).double()",
+    "torch.ones(2, 3).long() @ torch.ones(3, 4)",
+    "torch.ones(3).long().mean()",
+    F + "softmax(torch.ones(3).long(), 0)",
+    F + "layer_norm(torch.ones(2, 3).long(), (3,))",
+    F + "linear(torch.ones(2, 3), torch.ones(4, 3), bias=torch.ones(4).double())",
+    F + "grid_sample(torch.ones(1, 2, 3, 3), grid=torch.ones(1, 2, 2, 2).half())",
+    F + "multi_margin_loss(torch.ones(2, 3).bfloat16(), torch.tensor([0, 1]))",
+    "torch.linalg.det(torch.ones(2, 3, 3).half())",
+    "torch.linalg.solve(torch.ones(3, 3), torch.ones(3, 2).double())",
 ]
 
 

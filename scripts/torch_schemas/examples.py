@@ -46,8 +46,11 @@ def wrapper_examples() -> dict[str, list[tuple[Any, ...]]]:
         "fold": [(torch.ones(1, 8, 9), (4, 4), (2, 2))], "unfold": [(IMAGE, (2, 2))],
         "gaussian_nll_loss": [(X, X, POSITIVE)], "grid_sample": [(IMAGE, torch.zeros(1, 2, 2, 2))],
         "group_norm": [(IMAGE, 2)], "layer_norm": [(X, (4,))], "rms_norm": [(X, (4,))],
-        "hinge_embedding_loss": [(X, X.sign())], "interpolate": [(IMAGE, None, 2), (SIGNAL, 5)],
-        "local_response_norm": [(IMAGE, 2)], "margin_ranking_loss": [(X[0], X[1], X[2].sign())],
+        "hinge_embedding_loss": [(X, X.sign())],
+        "interpolate": [(IMAGE, None, 2), (SIGNAL, 5), (IMAGE, None, 0.1, "area")],
+        "local_response_norm": [(IMAGE, 2), (SIGNAL, 2)], "pdist": [(X,), (X[:1],)],
+        "inner": [(X, X), (torch.ones(()), X)], "matrix_power": [(_SQUARE, 2), (_SQUARE, 1), (_SQUARE, 0)],
+        "margin_ranking_loss": [(X[0], X[1], X[2].sign())],
         "multi_margin_loss": [(X, LABELS)], "multilabel_margin_loss": [(X, torch.tensor([[0, 1, -1, 0]] * 3))],
         "multilabel_soft_margin_loss": [(X, POSITIVE.round().clamp(0, 1))], "nll_loss": [(X, LABELS)],
         "pad": [(X, (1, 1)), (IMAGE, (1, 1, 1, 1), "reflect")], "poisson_nll_loss": loss,
@@ -66,13 +69,24 @@ def wrapper_examples() -> dict[str, list[tuple[Any, ...]]]:
     for dims, tensor in data.items():
         found |= {f"adaptive_avg_pool{dims}": [(tensor, 2)], f"adaptive_max_pool{dims}": [(tensor, 2)]}
         found |= {f"max_pool{dims}": [(tensor, 2)], f"lp_pool{dims}": [(tensor, 2.0, 2)]}
-        found[f"max_unpool{dims}"] = [(*pooled(int(dims[0])), 2)]
+        found[f"max_unpool{dims}"] = [(*pooled(int(dims[0])), 2), (*pooled(int(dims[0])), 2, 2, 4)]
     return found
 
 
 ONE: Final = [(X,)]
 # Arguments of real numbers with which nearly all operators that can give complex numbers run.
 REAL: Final[list[tuple[Any, ...]]] = [(X,), (X[0],), (_SQUARE,), (X, X), (X, X.t()), (torch.ones(3, 2),), (8,), (X, 2)]
+
+# And arguments with which nearly all others of those run that ask for matrices, or for planes.
+MATRICES: Final[list[tuple[Any, ...]]] = [
+    (_SQUARE, _SQUARE), (_SQUARE, _SQUARE, _SQUARE), (X, X, X), (X, X[0], X[0]), (X, X, X.t()), (X[0], X[0]),
+    (X[None], X.t()[None]), (IMAGE, 2), (IMAGE, IMAGE), (IMAGE, IMAGE, IMAGE), (SIGNAL, SIGNAL[:, :, :3], None),
+    (IMAGE, IMAGE[:, :, :3, :3], None), (VOLUME, VOLUME[:, :, :3, :3, :3], None),
+    (SIGNAL, SIGNAL[:, :, :3], SIGNAL[0, :1, 0]), (IMAGE, IMAGE[:, :, :3, :3], IMAGE[0, :1, 0, 0]),
+    (SIGNAL, 2), (VOLUME, 2), (X, X[0]), (POSITIVE, X), (LABELS, 4), (X, 0, LABELS[:2]), (X, 1, LABELS[None]),
+    (X, X, torch.ones(2, 4, 4)), (X, X, torch.ones(2, 4, 4), torch.ones(2)), (X, X[:, :1].t()[0, :1]),
+    (SIGNAL.mT, SIGNAL[0, :, :3].mT[:, :, None], X[0, :1]),
+]  # fmt: skip
 
 
 _DTYPES: Final = (

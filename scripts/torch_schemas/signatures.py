@@ -10,6 +10,7 @@ from typing import Any, Final
 from torch import Tensor, nn
 
 from scripts.torch_schemas.examples import wrapper_examples
+from scripts.torch_schemas.kinds import kinds
 from scripts.torch_schemas.reviewed import SCHEMA_OF
 from scripts.torch_schemas.runs import watched
 from scripts.torch_schemas.schemas import schemas, variants, writes
@@ -49,7 +50,9 @@ def signatures() -> str:
     for name in sorted({*_admitted("torch.Tensor"), *torch_table.INPLACE.split()}):
         found.setdefault("torch.Tensor", {})[name] = _called(getattr(Tensor, name), name, "self")
     found["torch.nn"] = {name: _python(getattr(nn, name), ()) for name in _admitted("torch.nn")}
-    return _spelled({space: {name: text for name, text in names.items() if text} for space, names in found.items()})
+    takes = kinds({space: _admitted(space) for space, _, _ in spaces()})
+    called = {space: {name: text for name, text in names.items() if text} for space, names in found.items()}
+    return _spelled(called, takes)
 
 
 def _admitted(space: str) -> list[str]:
@@ -57,12 +60,15 @@ def _admitted(space: str) -> list[str]:
     return sorted({*names} - _BY_HAND)
 
 
-def _spelled(found: dict[str, dict[str, str]]) -> str:
+def _spelled(found: dict[str, dict[str, str]], takes: dict[str, dict[str, str]]) -> str:
     lines = [
         '"""How functions of torch are called. Written by ``scripts/torch_schemas``: do not edit.',
         "",
         "NAME|SIGNATURE|... of each namespace; a signature is PARAMETER:KIND,... with * before what is given by",
         "keyword only and = behind what may be left out. Kinds: see stepcore/fn/shapes/signatures.py.",
+        "",
+        "TYPES has NAME|REFUSED:PLACES of each namespace: element types that the first argument has not, and places of",
+        "arguments that have the type of the first one.",
         '"""',
         "",
         "from typing import Final",
@@ -70,11 +76,16 @@ def _spelled(found: dict[str, dict[str, str]]) -> str:
         f'VERSION: Final = "{torch_table.VERSION}"',
         "SIGNATURES: Final = {",
     ]
+    lines += [*_table(found), "}", "TYPES: Final = {", *_table(takes), "}", ""]
+    return "\n".join(lines)
+
+
+def _table(found: dict[str, dict[str, str]]) -> Iterator[str]:
     for space, names in sorted(found.items()):
         told = " ".join(f"{name}|{text}" for name, text in names.items())
-        cut = [told[start : start + _WIDTH] for start in range(0, len(told), _WIDTH)]
-        lines += [f'    "{space}": (', *(f'        "{part}"' for part in cut), "    ),"]
-    return "\n".join([*lines, "}", ""])
+        yield f'    "{space}": ('
+        yield from (f'        "{told[start : start + _WIDTH]}"' for start in range(0, len(told), _WIDTH))
+        yield "    ),"
 
 
 def _called(function: Any, operator: str, first: str) -> str:

@@ -2,6 +2,9 @@
 
 NAME|SIGNATURE|... of each namespace; a signature is PARAMETER:KIND,... with * before what is given by
 keyword only and = behind what may be left out. Kinds: see stepcore/fn/shapes/signatures.py.
+
+TYPES has NAME|REFUSED:PLACES of each namespace: element types that the first argument has not, and places of
+arguments that have the type of the first one.
 """
 
 from typing import Final
@@ -500,5 +503,79 @@ SIGNATURES: Final = {
         "ls:i= scaled_modified_bessel_k0|x:T scaled_modified_bessel_k1|x:T sinc|input:T softmax|input:T,dim:i,dtype:d= "
         "spherical_bessel_j0|x:T xlog1py|input:T,other:T|input:T,other:S|self:S,other:T xlogy|input:T,other:T|input:T,o"
         "ther:S|self:S,other:T zeta|input:T,other:T|input:T,other:S|self:S,other:T"
+    ),
+}
+TYPES: Final = {
+    "torch": (
+        "abs|bool: absolute|bool: adaptive_avg_pool1d|bool,int32,int64: adaptive_max_pool1d|bool,int32,int64: addmm|boo"
+        "l:1,2 allclose|:1 argmax|bool: argmin|bool: avg_pool1d|bool,int32: bernoulli|bool,int32,int64: bilinear|bool:1"
+        ",2,3 binary_cross_entropy_with_logits|bool,int32,int64: binomial|bool,int32,int64,fp16,bf16:1 bitwise_and|fp16"
+        ",bf16,fp32,fp64: bitwise_left_shift|fp16,bf16,fp32,fp64: bitwise_or|fp16,bf16,fp32,fp64: bitwise_right_shift|f"
+        "p16,bf16,fp32,fp64: bitwise_xor|fp16,bf16,fp32,fp64: bmm|bool:1 cartesian_prod|:1 cdist|bool,int32,int64,fp16,"
+        "bf16:1 ceil|bool: celu|bool,int32,int64: chain_matmul|bool:1 cholesky|bool,int32,int64,fp16,bf16: cholesky_inv"
+        "erse|bool,int32,int64,fp16,bf16: cholesky_solve|bool,int32,int64,fp16,bf16:1 conv1d|bool:1 conv2d|bool:1 conv3"
+        "d|bool:1 corrcoef|bool: cov|bool: cross|bool:1 ctc_loss|bool,int32,int64,fp16,bf16: cumulative_trapezoid|bool:"
+        " det|bool,int32,int64,fp16,bf16: dist|bool: dot|bool:1 fix|bool: floor|bool: frac|bool,int32,int64: frexp|bool"
+        ",int32,int64: gradient|bool: group_norm|bool,int32,int64: hardshrink|bool,int32,int64: heaviside|:1 hinge_embe"
+        "dding_loss|bool: histc|bool,int32,int64: histogram|bool,int32,int64: inverse|bool,int32,int64,fp16,bf16: isclo"
+        "se|:1 isin|bool: kl_div|bool,int32,int64: kthvalue|bool: layer_norm|bool,int32,int64: lerp|bool,int32,int64:1,"
+        "2 log_softmax|bool,int32,int64: logcumsumexp|bool,int32,int64: logdet|bool,int32,int64,fp16,bf16: lu|bool,int3"
+        "2,int64,fp16,bf16: margin_ranking_loss|bool: matmul|bool:1 matrix_exp|bool,int32,int64: max_pool1d|bool: max_p"
+        "ool1d_with_indices|bool: max_pool2d|bool: max_pool3d|bool: mean|bool,int32,int64: median|bool: meshgrid|:1 mm|"
+        "bool:1 multinomial|bool,int32,int64: mv|bool:1 mvlgamma|bool: nanmean|bool,int32,int64: nanmedian|bool: nanqua"
+        "ntile|bool,int32,int64,fp16,bf16:1 neg|bool: negative|bool: norm|bool,int32,int64: normal|bool,int32,int64: pa"
+        "irwise_distance|bool: pca_lowrank|bool,int32,int64,fp16,bf16: pdist|bool,int32,int64: pinverse|bool,int32,int6"
+        "4,fp16,bf16: poisson|bool,int32,int64: positive|bool: prelu|bool,int32,int64:1 qr|bool,int32,int64,fp16,bf16: "
+        "quantile|bool,int32,int64,fp16,bf16:1 rand_like|bool,int32,int64: randn_like|bool,int32,int64: relu|bool: rms_"
+        "norm|bool,int32,int64: round|bool: rrelu|bool,int32,int64: rsub|bool: selu|bool,int32,int64: slogdet|bool,int3"
+        "2,int64,fp16,bf16: softmax|bool,int32,int64: std|bool,int32,int64: std_mean|bool,int32,int64: sub|bool: subtra"
+        "ct|bool: svd|bool,int32,int64,fp16,bf16: svd_lowrank|bool,int32,int64,fp16,bf16: tensordot|bool:1 threshold|bo"
+        "ol: topk|bool: trace|bool: trapezoid|bool: trapz|bool: triangular_solve|bool,int32,int64,fp16,bf16:1 triplet_m"
+        "argin_loss|bool: trunc|bool: unravel_index|bool,fp16,bf16,fp32,fp64: var|bool,int32,int64: var_mean|bool,int32"
+        ",int64: vdot|bool:1"
+    ),
+    "torch.fft": (
+        "hfft|fp16,bf16: hfft2|fp16,bf16: hfftn|fp16,bf16: irfft|fp16,bf16: irfft2|fp16,bf16: irfftn|fp16,bf16:"
+    ),
+    "torch.linalg": (
+        "cholesky|bool,int32,int64,fp16,bf16: cholesky_ex|bool,int32,int64,fp16,bf16: cond|bool,int32,int64,fp16,bf16: "
+        "cross|bool:1 det|bool,int32,int64,fp16,bf16: eigh|bool,int32,int64,fp16,bf16: eigvalsh|bool,int32,int64,fp16,b"
+        "f16: inv|bool,int32,int64,fp16,bf16: inv_ex|bool,int32,int64,fp16,bf16: lstsq|bool,int32,int64,fp16,bf16:1 lu|"
+        "bool,int32,int64,fp16,bf16: lu_factor|bool,int32,int64,fp16,bf16: lu_factor_ex|bool,int32,int64,fp16,bf16: mat"
+        "mul|bool:1 matrix_exp|bool,int32,int64: matrix_norm|bool,int32,int64: matrix_rank|bool,int32,int64,fp16,bf16: "
+        "norm|bool,int32,int64: pinv|bool,int32,int64,fp16,bf16: qr|bool,int32,int64,fp16,bf16: slogdet|bool,int32,int6"
+        "4,fp16,bf16: solve|bool,int32,int64,fp16,bf16:1 solve_ex|bool,int32,int64,fp16,bf16:1 svd|bool,int32,int64,fp1"
+        "6,bf16: svdvals|bool,int32,int64,fp16,bf16: vander|bool,fp16,bf16: vecdot|bool,int32,int64:1 vector_norm|bool,"
+        "int32,int64:"
+    ),
+    "torch.nn.functional": (
+        "adaptive_avg_pool1d|bool,int32,int64: adaptive_avg_pool2d|bool,int32,int64: adaptive_avg_pool3d|bool,int32,int"
+        "64: adaptive_max_pool1d|bool,int32,int64: adaptive_max_pool2d|bool,int32,int64: adaptive_max_pool3d|bool,int32"
+        ",int64: affine_grid|bool,int32,int64: avg_pool1d|bool,int32: avg_pool2d|bool,int32: avg_pool3d|bool,int32,fp16"
+        ",bf16: batch_norm|bool,int32,int64: bilinear|bool:1,2,3 binary_cross_entropy|bool,int32,int64:1 binary_cross_e"
+        "ntropy_with_logits|bool,int32,int64: celu|bool,int32,int64: conv1d|bool:1 conv2d|bool:1 conv3d|bool:1 cross_en"
+        "tropy|bool,int32,int64: ctc_loss|bool,int32,int64,fp16,bf16: elu|bool,int32,int64: embedding|bool,fp16,bf16,fp"
+        "32,fp64: fold|int32,int64: fractional_max_pool2d|bool,int32,int64: fractional_max_pool3d|bool,int32,int64: gau"
+        "ssian_nll_loss|bool: gelu|bool,int32,int64: glu|bool,int32,int64: grid_sample|bool,int32,int64:1 group_norm|bo"
+        "ol,int32,int64: gumbel_softmax|bool,int32,int64: hardshrink|bool,int32,int64: hardsigmoid|bool,int32,int64: ha"
+        "rdswish|bool,int32,int64: hardtanh|bool: hinge_embedding_loss|bool: huber_loss|bool,int32,int64: instance_norm"
+        "|bool,int32,int64: kl_div|bool,int32,int64: l1_loss|bool: layer_norm|bool,int32,int64: leaky_relu|bool,int32,i"
+        "nt64: linear|bool:1,2 local_response_norm|bool,int32: log_softmax|bool,int32,int64: logsigmoid|bool,int32,int6"
+        "4: lp_pool3d|fp16,bf16: margin_ranking_loss|bool: max_pool1d|bool: max_pool2d|bool: max_pool3d|bool: mish|bool"
+        ",int32,int64: multi_margin_loss|bool,int32,int64,fp16,bf16: multilabel_margin_loss|bool,int32,int64,fp16,bf16:"
+        " multilabel_soft_margin_loss|bool,int32,int64: nll_loss|bool,int32,int64: normalize|bool,int32,int64: one_hot|"
+        "bool,int32,fp16,bf16,fp32,fp64: pairwise_distance|bool: pdist|bool,int32,int64: prelu|bool,int32,int64:1 relu|"
+        "bool: relu6|bool: rms_norm|bool,int32,int64: rrelu|bool,int32,int64: scaled_dot_product_attention|bool,int32,i"
+        "nt64:1,2 selu|bool,int32,int64: silu|bool,int32,int64: soft_margin_loss|bool,int32,int64: softmax|bool,int32,i"
+        "nt64: softmin|bool,int32,int64: softplus|bool,int32,int64: softshrink|bool,int32,int64: softsign|bool: tanhshr"
+        "ink|bool: threshold|bool: triplet_margin_loss|bool: triplet_margin_with_distance_loss|bool: unfold|int32,int64"
+        ": upsample|bool,int32,int64: upsample_bilinear|bool,int32,int64: upsample_nearest|bool,int32,int64:"
+    ),
+    "torch.special": (
+        "airy_ai|fp16,bf16: bessel_j0|fp16,bf16: bessel_j1|fp16,bf16: bessel_y0|fp16,bf16: bessel_y1|fp16,bf16: erfcx|f"
+        "p16,bf16: log_ndtr|fp16,bf16: log_softmax|bool,int32,int64: modified_bessel_i0|fp16,bf16: modified_bessel_i1|f"
+        "p16,bf16: modified_bessel_k0|fp16,bf16: modified_bessel_k1|fp16,bf16: multigammaln|bool: ndtri|fp16,bf16: roun"
+        "d|bool,int32,int64: scaled_modified_bessel_k0|fp16,bf16: scaled_modified_bessel_k1|fp16,bf16: softmax|bool,int"
+        "32,int64: spherical_bessel_j0|fp16,bf16:"
     ),
 }

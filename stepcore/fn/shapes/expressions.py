@@ -19,7 +19,7 @@ from stepcore.fn.shapes.names import MODULES, constant_value, member, prelude_va
 from stepcore.fn.shapes.operands import choice, condition, nothing, operands
 from stepcore.fn.shapes.operations import Shapes
 from stepcore.fn.shapes.ranks import LINALG, matrices
-from stepcore.fn.shapes.signatures import METHODS, NUMPY, chosen, fitting
+from stepcore.fn.shapes.signatures import METHODS, NUMPY, chosen, fitting, typed
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Callee,
@@ -337,9 +337,16 @@ class Expressions:
         if function.space == MODULES:
             return made(function.name, args, kwargs)
         kwargs = {NUMPY.get(word, word): value for word, value in kwargs.items()}
+        value = self._applied(function, args, kwargs, is_all=all(keyword.arg is not None for keyword in node.keywords))
+        if function.space:
+            typed(self.compare, function.space, function.name, args, kwargs)
+        return value
+
+    def _applied(self, function: Callee, args: list[Any], kwargs: dict[str, Any], *, is_all: bool) -> Any:
+        """Return what a function of torch gives; ``is_all`` where these are all of its arguments."""
         if function.space == LINALG:
-            if all(keyword.arg is not None for keyword in node.keywords):
-                matrices(self.shapes.compare, function.name, args, kwargs)
+            if is_all:
+                matrices(self.compare, function.name, args, kwargs)
             self.complete = False  # what it gives, and what that costs, is not followed
             return None
         if function.name == "where":

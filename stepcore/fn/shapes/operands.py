@@ -36,6 +36,7 @@ _ALONG: Final[dict[str, tuple[int, int | None]]] = {
     **dict.fromkeys(allow.names("split chunk tensor_split kthvalue"), (2, None)),
     **dict.fromkeys(allow.names("normalize cosine_similarity"), (2, 1)),
 }
+UNASKED: Final = allow.names("cummax cummin roll")  # of empty tensors torch takes any dimension here
 _NEEDS_DIM: Final = allow.names("cumsum cumprod logcumsumexp logsumexp flip")
 _RANKS: Final = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1)}
 _JOINS: Final = allow.names("stack cat concat concatenate hstack vstack dstack")
@@ -132,7 +133,7 @@ def einsum(compare: Comparer, args: Sequence[Any]) -> None:
                 sizes[letter] = size
 
 
-def along(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def along(compare: Comparer, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Look at the dimension along which an operation goes.
 
     Raises:
@@ -143,7 +144,7 @@ def along(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         return
     given = args[place] if len(args) > place else kwargs.get("dim", None if default is None else Dim.of(default))
     dim = integer(given)
-    if dim is None:
+    if dim is None or (name in UNASKED and compare.is_empty(args[0].shape)):
         return
     rank = len(args[0].shape)
     if name == "cosine_similarity":  # goes along what both broadcast to

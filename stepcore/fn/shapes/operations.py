@@ -11,6 +11,7 @@ from stepcore.fn.shapes.operands import FLOATS, along, einsum, named, pointwise
 from stepcore.fn.shapes.parts import argument, fits
 from stepcore.fn.shapes.ranks import ranks
 from stepcore.fn.shapes.rules import RULES
+from stepcore.fn.shapes.signatures import typed
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
@@ -97,7 +98,7 @@ class Shapes:
                 if isinstance(value, Components):
                     raise ListForTensor(value)
         named(name, args, kwargs)
-        along(name, args, kwargs)
+        along(self.compare, name, args, kwargs)
         fits(self.compare, name, args, kwargs)
         ranks(self.compare, name, args, kwargs)
         if name == "einsum":
@@ -202,6 +203,7 @@ class Shapes:
         if self.compare.differ(left[-1], inner):
             text = f"a matrix product of {shape_text(left)} and {shape_text(right)}: {left[-1]} meets {inner}"
             raise ShapeMismatch(text)
+        typed(self.compare, "torch", "matmul", (a, b), {})
         lead = self.compare.broadcast([left[:-2], right[:-2]]) if len(left) > 2 or len(right) > 2 else ()
         if lead is None:
             self.count(None)

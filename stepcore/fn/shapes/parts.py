@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from stepcore.fn import allow
+from stepcore.fn.shapes.operands import UNASKED
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
@@ -59,7 +60,7 @@ def fits(compare: Comparer, name: str, args: Sequence[Any], kwargs: Kwargs) -> N
         _normalized(compare, name, value.shape, args, kwargs)
     elif name in _MATRICES and len(value.shape) < 2:
         raise ShapeMismatch(f"{name} takes a matrix, and this is a tensor of {shape_text(value.shape)}")
-    elif name in ("flip", "roll"):
+    elif name in ("flip", "roll") and not (name in UNASKED and compare.is_empty(value.shape)):
         told = args[1:] if name == "flip" else args[2:]
         _dimensions(told or [kwargs.get("dims")], len(value.shape))
     elif name == "permute":

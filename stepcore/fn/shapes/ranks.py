@@ -252,7 +252,7 @@ def _diagonal(_compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], 
 def _attended(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
     key, value = _told(args, kwargs, 1, "key"), _told(args, kwargs, 2, "value")
     keys, values = (each.shape if isinstance(each, AbstractTensor) else None for each in (key, value))
-    if any(size is not None and compare.bound(size) == 0 for size in (*shape, *(values or ()))):
+    if compare.is_empty((*shape, *(values or ()))):
         return  # torch gives zeros then, whatever the keys are
     if keys and shape and compare.differ(shape[-1], keys[-1]):
         raise ShapeMismatch(f"{name}: queries of {shape_text(shape)} meet keys of {shape_text(keys)}")

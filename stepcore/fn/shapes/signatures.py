@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
 
 from stepcore.fn.shapes.rules import CASTS
-from stepcore.fn.shapes.values import AbstractTensor, Components, Number, Pair, ShapeMismatch
+from stepcore.fn.shapes.values import AbstractTensor, Comparer, Components, Number, Pair, ShapeMismatch
 from stepcore.sizes.dim import Dim
 
 METHODS: Final = "torch.Tensor"
@@ -58,6 +58,45 @@ def fitting(space: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any
     if known and not any(_takes(signature, args, kwargs, space == METHODS) for signature in known):
         shown = " or ".join(dict.fromkeys(_shown(name, signature, space == METHODS) for signature in known[:2]))
         raise ShapeMismatch(f"{name} takes no such arguments; it is {shown}")
+
+
+def typed(compare: Comparer, space: str, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Look at the element types of what ``space.name`` is called with, as far as they and the sizes are known.
+
+    Raises:
+        ShapeMismatch: torch has no kernel for such tensors.
+    """
+    found = _types("torch" if space == METHODS else space).get(name)
+    first = args[0] if args else None
+    if found is None or "dtype" in kwargs or not _is_filled(first, compare):
+        return  # of empty tensors torch mostly computes nothing, and asks nothing of their types
+    refused, _, places = found.partition(":")
+    dtype = first.dtype
+    if dtype in refused.split(",") and not any(isinstance(each, str) and each in _DTYPES for each in args):
+        way_out = ".long()" if "fp32" in refused else ".float()"
+        raise ShapeMismatch(f"{name} takes no tensor of {dtype}; write {way_out}")
+    parameters = _signatures(space, name)[0] if places and kwargs else ()
+    for place in map(int, filter(None, places.split(","))):
+        word = parameters[place].name if len(parameters) > place else ""
+        other = args[place] if len(args) > place else kwargs.get(word)
+        # Tensors without dimensions are as numbers, which have the type of whatever is beside them.
+        if _is_filled(other, compare) and other.shape and first.shape and other.dtype != dtype:
+            raise ShapeMismatch(f"{name} takes tensors of one element type, and these are {dtype} and {other.dtype}")
+
+
+def _is_filled(value: Any, compare: Comparer) -> TypeGuard[AbstractTensor]:
+    """Return whether a value is a tensor of a known type that certainly has elements."""
+    if not isinstance(value, AbstractTensor) or value.dtype is None or value.shape is None:
+        return False
+    return all(size is not None and (compare.bound(size) or 0) > 0 for size in value.shape)
+
+
+@lru_cache(maxsize=8)
+def _types(space: str) -> dict[str, str]:
+    from stepcore.fn.torch_signatures import TYPES  # only what calls a function of torch needs it
+
+    parted = (entry.partition("|") for entry in TYPES.get(space, "").split())
+    return {name: text for name, _, text in parted}
 
 
 def chosen(args: list[Any], kwargs: dict[str, Any], is_method: bool) -> tuple[list[Any], dict[str, Any]]:

@@ -151,6 +151,10 @@ class Comparer:
             return size.constant == 1
         return None if self.bound(size) in (1, None) else False
 
+    def is_empty(self, shape: Sizes) -> bool:
+        """Return whether a size is certainly 0."""
+        return any(size is not None and self.bound(size) == 0 for size in shape)
+
     def broadcast(self, shapes: Sequence[Sizes | None], what: str = "") -> Sizes | None:
         """Return the shape that tensors broadcast to.
 
