@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from stepcore.fn.shapes.rules import CASTS
 from stepcore.fn.shapes.values import AbstractTensor, Comparer, Components, Number, Pair, ShapeMismatch
@@ -67,36 +67,49 @@ def typed(compare: Comparer, space: str, name: str, args: Sequence[Any], kwargs:
         ShapeMismatch: torch has no kernel for such tensors.
     """
     found = _types("torch" if space == METHODS else space).get(name)
-    first = args[0] if args else None
-    if found is None or "dtype" in kwargs or not _is_filled(first, compare):
-        return  # of empty tensors torch mostly computes nothing, and asks nothing of their types
-    refused, _, places = found.partition(":")
-    dtype = first.dtype
-    if dtype in refused.split(",") and not any(isinstance(each, str) and each in _DTYPES for each in args):
+    first = args[0] if found is not None and args else None
+    if found is None or not isinstance(first, AbstractTensor) or "dtype" in kwargs:
+        return
+    refused, places = found
+    # Of empty tensors torch mostly computes nothing, and asks nothing of their types.
+    if first.dtype in refused and _is_filled(first, compare):
+        if any(isinstance(each, str) and each in _DTYPES for each in args):
+            return
         way_out = ".long()" if "fp32" in refused else ".float()"
-        raise ShapeMismatch(f"{name} takes no tensor of {dtype}; write {way_out}")
-    parameters = _signatures(space, name)[0] if places and kwargs else ()
-    for place in map(int, filter(None, places.split(","))):
-        word = parameters[place].name if len(parameters) > place else ""
-        other = args[place] if len(args) > place else kwargs.get(word)
+        raise ShapeMismatch(f"{name} takes no tensor of {first.dtype}; write {way_out}")
+    for place in places:
+        other = args[place] if len(args) > place else kwargs.get(_word(space, name, place)) if kwargs else None
+        if not isinstance(other, AbstractTensor) or other.dtype == first.dtype:
+            continue
         # Tensors without dimensions are as numbers, which have the type of whatever is beside them.
-        if _is_filled(other, compare) and other.shape and first.shape and other.dtype != dtype:
-            raise ShapeMismatch(f"{name} takes tensors of one element type, and these are {dtype} and {other.dtype}")
+        if other.shape and first.shape and _is_filled(first, compare) and _is_filled(other, compare):
+            both = f"{first.dtype} and {other.dtype}"
+            raise ShapeMismatch(f"{name} takes tensors of one element type, and these are {both}")
 
 
-def _is_filled(value: Any, compare: Comparer) -> TypeGuard[AbstractTensor]:
-    """Return whether a value is a tensor of a known type that certainly has elements."""
-    if not isinstance(value, AbstractTensor) or value.dtype is None or value.shape is None:
+def _word(space: str, name: str, place: int) -> str:
+    """Return the name of a parameter; none where nobody says."""
+    known = _signatures(space, name)
+    return known[0][place].name if known and len(known[0]) > place else ""
+
+
+def _is_filled(value: AbstractTensor, compare: Comparer) -> bool:
+    """Return whether a tensor has a known type, and certainly elements."""
+    if value.dtype is None or value.shape is None:
         return False
     return all(size is not None and (compare.bound(size) or 0) > 0 for size in value.shape)
 
 
 @lru_cache(maxsize=8)
-def _types(space: str) -> dict[str, str]:
+def _types(space: str) -> dict[str, tuple[frozenset[str], tuple[int, ...]]]:
     from stepcore.fn.torch_signatures import TYPES  # only what calls a function of torch needs it
 
-    parted = (entry.partition("|") for entry in TYPES.get(space, "").split())
-    return {name: text for name, _, text in parted}
+    found: dict[str, tuple[frozenset[str], tuple[int, ...]]] = {}
+    for entry in TYPES.get(space, "").split():
+        name, _, told = entry.partition("|")
+        refused, _, places = told.partition(":")
+        found[name] = frozenset(refused.split(",")), tuple(map(int, filter(None, places.split(","))))
+    return found
 
 
 def chosen(args: list[Any], kwargs: dict[str, Any], is_method: bool) -> tuple[list[Any], dict[str, Any]]:
