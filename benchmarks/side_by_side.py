@@ -66,13 +66,13 @@ def _compare(what: str, other: Path, rounds: int, limit: float) -> BenchReport:
     compared = {name: ratio(name, ours[name], theirs[name]) for name in ours.keys() & theirs.keys()}
     ratios = {name: value for name, value in compared.items() if value is not None}
     report = BenchReport(
-        f"beside-{what}", f"{what}: ours beside {_commit(other)}", ["figure", "ours", "other", "ratio"]
+        f"beside-{what}", f"{what}: ours beside {commit_of(other)}", ["figure", "ours", "other", "ratio"]
     )
     for name in sorted(ratios, key=lambda name: -ratios[name])[:_SHOWN]:
         report.rows.append([name, f"{ours[name]:.4g}", f"{theirs[name]:.4g}", f"{ratios[name]:.3f}"])
     whole = statistics.geometric_mean(ratios.values()) if ratios else 1.0
     report.figures = {
-        "commits": [_commit(ROOT), _commit(other)],
+        "commits": [commit_of(ROOT), commit_of(other)],
         "rounds": rounds,
         "ratio": whole,
         "worse": whole > limit,
@@ -132,7 +132,8 @@ def ratio(name: str, ours: float, theirs: float) -> float | None:
     return theirs / ours if kind in _MORE_IS_BETTER else ours / theirs
 
 
-def _commit(checkout: Path) -> str:
+def commit_of(checkout: Path) -> str:
+    """Return the short name of the commit that a checkout is at."""
     command = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -25,6 +25,7 @@ BENCHMARKS = [
     ["beside_scalar", "tasks_at", "search_runs", "page", "mixtures", "decoding", "optimize_families"],
     ["suites"],  # each measures one thing, and is known to the command alone
     ["side_by_side", "__main__"],
+    ["sessions_beside"],
 ]
 BELOW = {
     "stepagents": {"stepcore"},

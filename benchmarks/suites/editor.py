@@ -50,7 +50,7 @@ def run(parts: Sequence[str] = ()) -> list[BenchReport]:
 
 def _generation1(folder: Path) -> BenchReport:
     report = BenchReport("editor", "Language servers", _COLUMNS)
-    bench = _Bench(report, folder, broken_file(1_000))
+    bench = EditorBench(report, folder, broken_file(1_000))
     bench.starts()
     bench.openings()
     bench.tasks()
@@ -65,7 +65,7 @@ def _generation1(folder: Path) -> BenchReport:
 def _generation2(folder: Path) -> BenchReport:
     title = "The language server with a file of 1,000 lines of generation 2, at the limits of generation 1"
     report = BenchReport("editor-generation2", title, _COLUMNS)
-    bench = _Bench(report, folder, broken(generation2_file(1_000)))
+    bench = EditorBench(report, folder, broken(generation2_file(1_000)))
     bench.openings()
     bench.edits()
     bench.requests()
@@ -85,13 +85,14 @@ def broken(text: str) -> str:
     return text.replace("step.Zip().apply((E2, E1))", "step.Zip().apply((E2, E2))", 1)
 
 
-class _Bench:
-    """The measurements, in ``folder`` and mostly of a file of programs, for ``report``."""
+class EditorBench:
+    """The measurements, in ``folder`` and mostly of a file of programs, for ``report``; ``server`` is its command."""
 
-    def __init__(self, report: BenchReport, folder: Path, text: str) -> None:
+    def __init__(self, report: BenchReport, folder: Path, text: str, server: Sequence[str] = SERVER) -> None:
         self.report = report
         self.folder = folder
         self.text = text
+        self.server = server
         self.path = folder / "programs.py"
         self.path.write_text(self.text, encoding="utf-8")
         self.uri = self.path.as_uri()
@@ -102,7 +103,7 @@ class _Bench:
         """Process start to the answer to ``initialize``."""
         bundled = self._bundle()
         commands: dict[str, Sequence[str]] = {
-            "python -m stepserver": SERVER,
+            "python -m stepserver": self.server,
             "stepsmith lsp": (sys.executable, "-m", "stepcore.cli", "lsp"),
             "bundled, python -I -S": (sys.executable, "-I", "-S", str(bundled)),
             "ruff server": (_tool("ruff"), "server"),
@@ -123,7 +124,7 @@ class _Bench:
         pushed: list[float] = []
         pulled: list[float] = []
         for _ in range(STARTS):
-            with self._started() as session:
+            with self.started() as session:
                 start = session.open(self.uri, self.text, "python")
                 pushed.append(session.diagnostics(self.uri, 1).time - start)
             pulled.append(self._pulled(self.uri, self.text, "python"))
@@ -139,21 +140,21 @@ class _Bench:
 
     def edits(self) -> None:
         """Each edit to the findings of its version; pushed, pulled, and with all that an editor asks besides."""
-        document = self._document()
-        with self._started() as session:
-            self._opened(session)
-            times = self._type(session, typing(document, EDITS), document, _push)
+        document = self.document()
+        with self.started() as session:
+            self.opened(session)
+            times = self.type_edits(session, typing(document, EDITS), document, push)
             self._edited("Stepsmith, pushed", session, times, goal=True)
-            times = self._type(session, typing_imports(document, 8), document, _push)
+            times = self.type_edits(session, typing_imports(document, 8), document, push)
             self._edited("Stepsmith, an import of all programs", session, times)
         for name, await_findings, goal in (
             ("Stepsmith, pulled", _pull_edit, True), ("Stepsmith, pulled, with views", _pull_and_views, False),
         ):  # fmt: skip
-            document = self._document()
-            with self._started(pull=True) as session:
+            document = self.document()
+            with self.started(pull=True) as session:
                 _pull(session, self.uri, lambda s=session: s.open(self.uri, self.text, "python"))  # type: ignore[misc]
                 session.quiet(_SETTLE)
-                times = self._type(session, typing(document, EDITS), document, await_findings)
+                times = self.type_edits(session, typing(document, EDITS), document, await_findings)
                 self._edited(name, session, times, goal=goal)
 
     def others(self) -> None:
@@ -163,28 +164,22 @@ class _Bench:
             ("pyright", ("pyright-langserver", "--stdio"), PYRIGHT_EDITS),
         )
         for name, (tool, *arguments), count in tools:
-            document = self._document()
+            document = self.document()
             with self._session((_tool(tool), *arguments)) as session:
                 session.initialize(self.folder)
-                self._opened(session)
-                times = self._type(session, islice(typing(document, count), count), document, _push)
+                self.opened(session)
+                times = self.type_edits(session, islice(typing(document, count), count), document, push)
                 self._edited(name, session, times)
 
     def requests(self) -> None:
         """Completion and hover where somebody types, and where nothing has changed."""
         for method in ("completion", "hover"):
-            document = self._document()
-            after: list[float] = []
-            warm: list[float] = []
-            with self._started() as session:
-                self._opened(session)
-                for edit in typing(document, EDITS):
-                    session.notify("textDocument/didChange", document.apply(edit))
-                    for times in (after, warm):
-                        times.append(session.request(f"textDocument/{method}", _at(document))[1])
+            with self.started() as session:
+                self.opened(session)
+                after, warm = self.asked(session, method)
             for name, times in (("after an edit", after), ("warm", warm)):
                 self._row(f"{method}, {name}", times)
-                self._goal(f"{method} {name}, p95", _p95(times), 15)
+                self._goal(f"{method} {name}, p95", p95(times), 15)
 
     def memory(self) -> None:
         """Resident memory with many files open, and after they are closed."""
@@ -193,8 +188,8 @@ class _Bench:
         small += [(".py", broken_file(200, f"_{number}")) for number in range(FILES - len(tasks))]
         large = [(".py", broken_file(1_000, f"_{number}")) for number in range(FILES)]
         for name, files in (("26 tasks and 24 files of 200 lines", small), ("50 files of 1,000 lines", large)):
-            with self._started() as session:
-                self._opened(session)
+            with self.started() as session:
+                self.opened(session)
                 session.close(self.uri)
                 session.quiet(6 * _SETTLE)
                 before = session.memory()
@@ -217,9 +212,9 @@ class _Bench:
         medians: dict[str, float] = {}
         first: dict[str, list[float]] = {}  # such a save finds nothing of its task in any cache
         for number in range(_SESSIONS):
-            with self._started(trusted=True) as session:
+            with self.started(trusted=True) as session:
                 for path in sorted(TASKS.glob("*.step.yaml")):
-                    times = self._saves(session, path, 1 if number else 4)
+                    times = self.saves(session, path, 1 if number else 4)
                     first.setdefault(path.name, []).append(times[0])
                     if not number:
                         medians[path.name] = statistics.median(times[1:])
@@ -238,25 +233,41 @@ class _Bench:
         path = f"{_tools()}{os.pathsep}{os.environ.get('PATH', '')}"
         return ServerSession(command, self.folder, {"PATH": path, "PYTHONDONTWRITEBYTECODE": ""})
 
-    def _started(self, *, pull: bool = False, **options: Any) -> ServerSession:
-        session = self._session(SERVER)
+    def started(self, *, pull: bool = False, **options: Any) -> ServerSession:
+        """Start the server and introduce a client with these options."""
+        session = self._session(self.server)
         session.initialize(self.folder, pull=pull, **options)
         return session
 
     def _pulled(self, uri: str, text: str, language: str) -> float:
-        with self._started(pull=True) as session:
+        with self.started(pull=True) as session:
             return _pull(session, uri, lambda: session.open(uri, text, language))
 
-    def _document(self) -> TypedText:
+    def document(self) -> TypedText:
+        """Return the file as it is at first."""
         return TypedText(self.uri, self.text)
 
-    def _opened(self, session: ServerSession) -> None:
+    def opened(self, session: ServerSession) -> None:
         """Open the file and let the server finish all that follows."""
         session.open(self.uri, self.text, "python")
         session.diagnostics(self.uri, 1)
         session.quiet(_SETTLE)
 
-    def _type(
+    def asked(self, session: ServerSession, method: str) -> tuple[list[float], list[float]]:
+        """Ask for ``completion`` or ``hover`` at each edit, and once more; return the seconds of both.
+
+        The file has to be open in ``session`` as it was at first.
+        """
+        document = self.document()
+        after: list[float] = []
+        warm: list[float] = []
+        for edit in typing(document, EDITS):
+            session.notify("textDocument/didChange", document.apply(edit))
+            for times in (after, warm):
+                times.append(session.request(f"textDocument/{method}", _at(document))[1])
+        return after, warm
+
+    def type_edits(
         self,
         session: ServerSession,
         edits: Iterable[TypedEdit],
@@ -274,7 +285,7 @@ class _Bench:
         used = session.processor_seconds() - used
         return [*times, used / len(times)]
 
-    def _saves(self, session: ServerSession, path: Path, count: int) -> list[float]:
+    def saves(self, session: ServerSession, path: Path, count: int) -> list[float]:
         """Save a task ``count`` times, each time with another text; return how long its verdict took."""
         document = self._opened_task(session, path)
         times = []
@@ -318,7 +329,7 @@ class _Bench:
     def _row(
         self, what: str, times: Sequence[float], processor: float | None = None, memory: float | None = None
     ) -> None:
-        middle, high = statistics.median(times), _p95(times)
+        middle, high = statistics.median(times), p95(times)
         shown = [_ms(middle), _ms(high), "" if processor is None else _ms(processor)]
         self.report.rows.append([what, *shown, "" if memory is None else f"{memory:.0f}"])
         self.report.figures[what] = {
@@ -334,7 +345,7 @@ class _Bench:
         self._row(f"edit to findings: {who}", waits, processor, session.memory())
         if goal:
             self._goal(f"edit to findings, {who}, p50", statistics.median(waits), 8)
-            self._goal(f"edit to findings, {who}, p95", _p95(waits), 20)
+            self._goal(f"edit to findings, {who}, p95", p95(waits), 20)
 
     def _memory_row(self, what: str, memory: float) -> None:
         self.report.rows.append([what, "", "", "", f"{memory:.0f}"])
@@ -347,7 +358,8 @@ class _Bench:
 # -- ways to wait for findings ---------------------------------------------------------------------------------
 
 
-def _push(session: ServerSession, document: TypedText) -> float:
+def push(session: ServerSession, document: TypedText) -> float:
+    """Return when the pushed findings of the newest version were there."""
     return session.diagnostics(document.uri, document.version).time
 
 
@@ -406,7 +418,8 @@ def _tool(name: str) -> str:
     return found
 
 
-def _p95(times: Sequence[float]) -> float:
+def p95(times: Sequence[float]) -> float:
+    """Return the least time that 95 % of ``times`` do not exceed."""
     return sorted(times)[max(0, -(-len(times) * 95 // 100) - 1)]
 
 
