@@ -37,6 +37,17 @@ _LISTS = (
     "[q for _, q in enumerate({0})]",
 )
 _CHANGES = ("{0}.reverse()", "{0}.pop()", "{0}.insert(0, {1})", "{0}.extend({2})", "{0} += [{1}]", "{0}.append({1})")
+# Ways to call a helper: by its name, out of a list or dictionary, by another helper.
+_CALLS = (
+    "{0}({1}, {2})",
+    "{0}({1}, {2})",
+    "[{0}][0]({1}, {2})",
+    "{{'k': {0}}}['k']({1}, {2})",
+    "({0} if M_value > 3 else abs)({1}, {2})",
+    "handed_on({0}, {1}, {2})",
+    "[f({1}, {2}) for f in [{0}]][0]",
+)
+_HANDED_ON = ("def handed_on(f, p, q):", "  r = f(p, q)", "  return [r, f][0]")
 
 
 class Bodies:
@@ -47,7 +58,7 @@ class Bodies:
 
     def draw(self) -> str:
         """Return one body."""
-        self._lines: list[str] = []
+        self._lines: list[str] = [*_HANDED_ON] if self._random.random() < 0.5 else []
         self._lists: list[str] = []
         self._tensors: list[str] = []
         self._statements(self._random.randint(3, 8), "")
@@ -119,7 +130,8 @@ class Bodies:
         gives_list = self._random.random() < 0.5
         self._lines.append(f"  return {self._list() if gives_list else self._tensor()}")
         self._lists, self._tensors = outside
-        call = f"{name}({self._list()}, {self._tensor()})"
+        calls = _CALLS if self._lines[0] == _HANDED_ON[0] else [call for call in _CALLS if "handed_on" not in call]
+        call = self._random.choice(calls).format(name, self._list(), self._tensor())
         self._bind("", self._lists if gives_list else self._tensors, "l" if gives_list else "t", call)
 
 

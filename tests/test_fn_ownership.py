@@ -38,8 +38,16 @@ def kept():
     return c
 def further(v):
     return change(v * 1, v)
+changers = [change]
+acts = {'relu': torch.nn.functional.relu, 'gelu': torch.nn.functional.gelu}
+def first(x, y):
+    return changers[0](x, y)
 """
 
+_ZERO = "def h(t):\n  t.zero_()\n"
+_BY = "def by(f, x):\n  return f(x)\n"
+_AFTER = "def by(f, x):\n  y = f(x)\n  y += 1\n  return y\n"
+_PUT = "def p(l, x):\n  l.append(x)\n"
 REFUSED = {
     "chunk": "a = input[0].chunk(1)[0]\na[0] = 0",
     "reshape": "input[0].reshape(-1).fill_(0)",
@@ -125,6 +133,34 @@ REFUSED = {
     "a list that a helper changes later": "a = [1]\ndef f():\n  a[0] = input[0]\na[0] = 2\nf()\na[0].zero_()",
     "a list by two names": "a = b = []\nb.append(input[0])\na[0].zero_()",
     "a list of global that a helper of global returns": "kept().append(1)",
+    "a helper out of a list": _ZERO + "fs = [h]\nfs[0](input[0])",
+    "a helper out of a dictionary": _ZERO + "fs = {'a': h}\nfs['a'](input[0])",
+    "a helper in a loop": _ZERO + "for f in [h]:\n  f(input[0])",
+    "a helper in a comprehension": _ZERO + "[f(input[0]) for f in [h]]",
+    "a helper put into a list": _ZERO + "fs = []\nfs.append(h)\nfs[0](input[0])",
+    "one of two helpers": _ZERO + "(h if M_value else own)(input[0])",
+    "one of two helpers by a name": _ZERO + "if M_value:\n  f = h\nelse:\n  f = own\nf(input[0])",
+    "a helper handed to a helper": _ZERO + _BY + "by(h, input[0])",
+    "a helper handed to an earlier one": _BY + _ZERO + "by(h, input[0])",
+    "a helper handed on twice": _BY + "def again(f, x):\n  return by(f, x)\ndef h(t):\n  t.zero_()\nagain(h, input[0])",
+    "a helper by keyword": "def by(f, x):\n  return f(t=x)\ndef h(t):\n  t.zero_()\nby(x=input[0], f=h)",
+    "a helper in a list, handed on": "def by(fs, x):\n  return fs[0](x)\ndef h(t):\n  t.zero_()\nby([h], input[0])",
+    "a helper unless given": _ZERO + "def by(x, f=h):\n  return f(x)\nby(input[0])",
+    "a helper that a helper returns": _ZERO + "def k():\n  return h\nk()(input[0])",
+    "a helper made in a helper": "def k():\n  def h(t):\n    t.zero_()\n  return h\nf = k()\nf(input[0])",
+    "a helper for an order": _ZERO + "  return 1\nsorted([input[0]], key=h)",
+    "a helper that puts, out of a list": _PUT + "fs = [p]\na = []\nfs[0](a, input[0])\na[0].zero_()",
+    "a helper that puts, handed on": _PUT + "def by(f, l, x):\n  f(l, x)\na = []\nby(p, a, input[0])\na[0].zero_()",
+    "a view by a helper": "def v(x):\n  return x.view(-1)\ndef by(f, x):\n  y = f(x)\n  y.zero_()\nby(v, input[0])",
+    "a list of global, by a helper of global that is handed on": "def by(f):\n  return f()\nby(kept).append(1)",
+    "a helper of global out of a list": "fs = [change]\nfs[0](1, input[0])",
+    "a helper of global out of a list of global": "changers[0](1, input[0])",
+    "a helper of global out of a list of global, by a helper": "first(1, input[0])",
+    "a function that writes, out of a list": "fs = [torch.nn.functional.relu]\nfs[0](input[0], True)",
+    "a function that writes, handed on": "def by(f, x):\n  return f(x, True)\nby(torch.nn.functional.relu, input[0])",
+    "a function that writes, out of a dictionary of global": "acts['relu'](input[0], True)",
+    "a helper handed to itself": "def by(f, x, n):\n  return f(f, x, n) if n else x.zero_()\nby(by, input[0], 1)",
+    "what a function keeps of its maker": "def k(x):\n  def h():\n    return x\n  return h\nk(input[0])().zero_()",
     "an item of a list in a list, handed on": "def f(p):\n  return p[0][0]\nf([[input[0]]]).zero_()",
     "rows unpacked into pairs": "rows = [[1], [input[0]]]\nfor p in zip(*rows, [1]):\n  p[1].zero_()",
     "no rows unpacked into pairs": "for p in zip(*[], input):\n  p[0].zero_()",
@@ -142,7 +178,7 @@ REFUSED = {
         "a = [input[0] * 2] * 4\nfor i in range(8):\n  a[0].zero_()\n  a[0] = a[1]\n  a[1] = a[2]\n  a[2] = a[3]\n"
         "  a[3] = input[0]"
     ),
-    "a name of a loop in a loop": "a = input[0] * 2\nfor i in range(3):\n  a.zero_()\n  for k, a in [(1, input[0])]:\n    pass",
+    "a loop in it": "a = input[0] * 2\nfor i in range(3):\n  a.zero_()\n  for k, a in [(1, input[0])]:\n    pass",
     "a name in a tuple in a loop": "a = input[0] * 2\nfor i in range(3):\n  a.zero_()\n  (a, q), z = (input[0], 1), 2",
     "an item in a tuple in a loop": "a = [input[0] * 2]\nfor i in range(3):\n  a[0].zero_()\n  a[0], q = input[0], 1",
     "a name of a comprehension in a loop": "a = [1]\nfor i in range(3):\n  a[0].zero_()\n  [(a := [z]) for z in input]",
@@ -163,6 +199,16 @@ LEGAL = {
     "a dictionary joined on": "d = {'x': input[0]}\ne = {}\ne |= d\ne['y'] = 3",
     "a loop that keeps to its own": "a = b = input[0] * 2\nfor i in range(8):\n  a += 1\n  a, b = b, a * 2",
     "a name of a comprehension": "[(y := x * 2) for x in input]\ny += 1",
+    "what a function makes of another": "def k(x):\n  def h():\n    return x * 2\n  return h\nk(input[0])().zero_()",
+    "a helper out of a list, of its own": _ZERO + "fs = [h]\nfs[0](input[0].clone())",
+    "a helper handed to a helper": _ZERO + _BY + "by(h, input[0] * 2)",
+    "what a helper gives that is handed on": _AFTER + "a = by(own, input[0])\na += 1",
+    "what a function of torch gives that is handed on": _AFTER + "by(torch.nn.functional.gelu, input[0])",
+    "what functions of a list give": "for f in [torch.relu, torch.tanh]:\n  y = f(input[0])\n  y += 1",
+    "what a helper of a list gives": "fs = [own, own]\ny = fs[0](input[0])\ny += 1",
+    "what one of two helpers gives": "def g(t):\n  return t + 1\nf = own if M_value else g\ny = f(input[0])\ny += 1",
+    "a function of a dictionary of global": "y = acts['gelu'](input[0])",
+    "a function of a dictionary that writes nothing": "y = acts['relu'](input[0], False)",
     "rows at places": "a = input[0][input[0].argmax(1)]\na += 1",
     "rows by a mask": "a = input[0][torch.any(input[0] > 0, dim=-2)]\na += 1",
     "a copy": "a = input[0].clone()\na.view(-1)[0] = 1",

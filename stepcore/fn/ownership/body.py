@@ -7,19 +7,39 @@ and a helper may hand it on.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
 from stepcore.findings import budget
 from stepcore.fn import allow
-from stepcore.fn.ownership.effects import HelperCall, HelperEffects
-from stepcore.fn.ownership.held import OWN, Held, HelperParameter, Key, Place, key_of
+from stepcore.fn.ownership.effects import DEEPEST_CALLS, HelperCall, HelperEffects
+from stepcore.fn.ownership.held import (
+    OWN,
+    Called,
+    Held,
+    HeldFunction,
+    HelperParameter,
+    Key,
+    Place,
+    TorchFunction,
+    any_of,
+    key_of,
+)
 from stepcore.fn.ownership.values import BodyValues
 from stepcore.fn.prelude import assigned_names
 from stepcore.fn.source import dotted
 
 _MOST_ROUNDS: Final = 64  # of a loop, until nothing new is found in it
+
+
+@dataclass(slots=True)
+class CallEffects:
+    """What a call does: whether it changes what must not change, and which functions of torch it calls by its way."""
+
+    changes: bool = False
+    of_torch: list[tuple[TorchFunction, ast.Call]] = field(default_factory=list)
 
 
 class Outer(NamedTuple):
@@ -31,6 +51,7 @@ class Outer(NamedTuple):
     sorted: Held
     returned: Held
     puts: dict[Held, Held]
+    calls: dict[tuple[Held, Called], None]
     since: int
     helper: int
 
@@ -44,9 +65,11 @@ class Ownership(BodyValues):
         self.sorted = OWN  # what changes there where it is a list
         self.returned = OWN
         self._puts: dict[Held, Held] = {}  # into what the helper gets
+        self._calls: dict[tuple[Held, Called], None] = {}  # of what the helper gets, in their order
         self._since = 0  # the first list that the helper that is looked at may have made
         self._helper = 0
         self._helpers = 0
+        self._open: set[int] = set()  # helpers whose bodies are looked at
 
     # Changes ----------------------------------------------------------------------------------------------------
 
@@ -54,25 +77,69 @@ class Ownership(BodyValues):
         """Note that a body changes ``node``; return whether it must not."""
         held = self.held(node)
         self.changed |= held.of_parameters()
-        return held.is_foreign or (isinstance(node, ast.Name) and node.id in self.foreign)
+        return self._is_foreign(held) or (isinstance(node, ast.Name) and node.id in self.foreign)
 
     def sort(self, node: ast.expr) -> bool:
         """Note that a body calls ``sort`` of ``node``, which changes lists only; return whether it must not."""
         held = self.held(node).as_list()
         self.sorted |= held.of_parameters()
-        return held.is_foreign
+        return self._is_foreign(held)
 
-    def changes(self, node: ast.Call) -> bool:
-        """Note what a call of a helper changes; return whether any of that must not change."""
-        helper = self.helper(node.func)
-        if helper is None:
-            return False
-        call = self.call(node, helper)
+    def _is_foreign(self, held: Held) -> bool:
+        """Return whether it may share memory with what a body must not change.
+
+        That may be what a helper got that is at its end, and that a function from in there keeps.
+        """
+        parameters = (each for each in held.places if isinstance(each, HelperParameter))
+        return held.is_foreign or any(each.helper not in self._open for each in parameters)
+
+    def effects(self, node: ast.Call) -> CallEffects:
+        """Note what a call changes by what the body does not see in it: helpers, and what is handed to them."""
+        effects = CallEffects()
+        if self.torch_function(node.func) is None:
+            if isinstance(node.func, ast.Attribute) or self.is_builtin(node.func):
+                self._effects_of_key(node, effects)
+            else:
+                self._effects(self.held(node.func), self.call(node), effects)
+        return effects
+
+    def _effects_of_key(self, node: ast.Call, effects: CallEffects) -> None:
+        """Note what ``key=`` of ``sorted`` and others changes of the items that it gets."""
+        keys = [keyword.value for keyword in node.keywords if keyword.arg == "key"]
+        if keys:
+            base = [self.held(node.func.value)] if isinstance(node.func, ast.Attribute) else []
+            items = any_of(map(self.heap.at, [*base, *map(self.held, node.args)]))
+            for key in keys:
+                self._effects(self.held(key), Called(node, (items,)), effects)
+
+    def _effects(self, function: Held, called: Called, effects: CallEffects, depth: int = 0) -> None:
+        """Note what a call of what ``function`` may be changes."""
+        parameters = function.of_parameters()
+        if parameters.places:
+            self._calls[parameters, called] = None
+        for callee in self._callees(function):
+            if isinstance(callee, TorchFunction):
+                effects.of_torch.append((callee, called.node))
+            elif isinstance(callee, HelperEffects):
+                self._effects_of_helper(callee, called, effects, depth)
+
+    def _callees(self, function: Held) -> Iterable[HeldFunction]:
+        """Return what is called; what ``global`` made may hold any function that it keeps."""
+        kept = self.scope.kept if function.as_list().is_foreign else ()
+        return [*function.callees(), *kept]
+
+    def _effects_of_helper(self, helper: HelperEffects, called: Called, effects: CallEffects, depth: int) -> None:
+        budget.spend(1)
+        call = HelperCall(self.heap, called, helper)
         self._puts_of(call, helper)
         changed, ordered = call.here(helper.changed), call.here(helper.sorted).as_list()
+        if helper.calls and depth == DEEPEST_CALLS:  # who knows what these do
+            changed |= any_of(map(self.heap.reach, called.arguments()))
         self.changed |= changed.of_parameters()
         self.sorted |= ordered.of_parameters()
-        return changed.is_foreign or ordered.is_foreign
+        effects.changes = effects.changes or self._is_foreign(changed) or self._is_foreign(ordered)
+        for function, inner in helper.calls if depth < DEEPEST_CALLS else ():
+            self._effects(call.here(function), inner.with_each(call.here), effects, depth + 1)
 
     def binds_size(self, target: ast.expr) -> bool:
         """Whether a target is ``ctx[E]`` of a global block, which binds sizes so and in no other way."""
@@ -111,12 +178,6 @@ class Ownership(BodyValues):
         lists = self.held(base)
         self._scatter(lists)
         self._put(lists, held)
-
-    def puts(self, node: ast.Call) -> None:
-        """Record what a call of a helper puts into lists."""
-        helper = self.helper(node.func)
-        if helper is not None and helper.puts:
-            self._puts_of(self.call(node, helper), helper)
 
     def _puts_of(self, call: HelperCall, helper: HelperEffects) -> None:
         for base, item in helper.puts:
@@ -185,12 +246,15 @@ class Ownership(BodyValues):
             self.sorted,
             self.returned,
             self._puts,
+            self._calls,
             self._since,
             self._helper,
         )
         self.changed = self.sorted = self.returned = OWN
-        self._helpers += 1
-        self._puts, self._since, self._helper = {}, len(self.heap), self._helpers
+        # Those of ``global`` and those of bodies that know them have different numbers.
+        self._helpers += -1 if self._may_bind else 1
+        self._open.add(self._helpers)
+        self._puts, self._calls, self._since, self._helper = {}, {}, len(self.heap), self._helpers
         for parameter in parameters:
             self.names[parameter] = Held.of(HelperParameter(self._helper, parameter))
         # While it is looked at: a helper that calls itself may hand on each argument.
@@ -199,15 +263,25 @@ class Ownership(BodyValues):
 
     def leave(self, outer: Outer, name: str, parameters: list[str], defaults: Mapping[str, Held]) -> None:
         """End the body of a helper, and know from now on what a call of it does."""
-        number, puts = self._helper, self._puts
-        lists = self.heap.closure([self.returned, *puts.values()], self._since)
+        self._open.discard(self._helper)
+        number, puts, calls = self._helper, self._puts, self._calls
+        lists = self.heap.closure([self.returned, *puts.values(), *_handed_on(calls)], self._since)
         self.helpers[name] = HelperEffects(
-            tuple(parameters), self.changed, self.sorted, self.returned, tuple(puts.items()), lists, defaults, number
+            tuple(parameters),
+            self.changed,
+            self.sorted,
+            self.returned,
+            tuple(puts.items()),
+            lists,
+            defaults,
+            number,
+            tuple(calls),
         )
         changed, ordered = self.changed.not_of(number), self.sorted.not_of(number)
         self.names, self.callables = outer.names, outer.callables
         self.changed, self.sorted, self.returned = outer.changed | changed, outer.sorted | ordered, outer.returned
-        self._puts, self._since, self._helper = outer.puts, outer.since, outer.helper
+        self._puts, self._calls = outer.puts, outer.calls
+        self._since, self._helper = outer.since, outer.helper
         for base, held in puts.items():  # what it puts into lists from outside of the helper around
             self._note_put(base.not_of(number), held)
 
@@ -229,11 +303,18 @@ class Ownership(BodyValues):
         return f"{name} must not change in place: functions are pure; compute a new tensor"
 
 
+def _handed_on(calls: Iterable[tuple[Held, Called]]) -> Iterator[Held]:
+    """Yield what is called, and with what."""
+    for function, called in calls:
+        yield function
+        yield from called.arguments()
+
+
 def _is_others(place: Place, since: int) -> bool:
     return place < since if isinstance(place, int) else isinstance(place, HelperParameter)
 
 
-def _records(loop: ast.For) -> Iterator[Callable[[Ownership], None]]:
+def _records(loop: ast.For) -> Iterator[Callable[[Ownership], object]]:
     """Yield what rounds of a loop bind, or put into lists."""
     for node in ast.walk(loop):
         match node:
@@ -252,8 +333,8 @@ def _records(loop: ast.For) -> Iterator[Callable[[Ownership], None]]:
                 yield partial(_put_items if name == "extend" else _put, base, item)
             case ast.Call(func=ast.Attribute(value=base, attr=name)) if name in allow.CONTAINER_CHANGES:
                 yield partial(Ownership.scatter, base=base)
-            case ast.Call(func=ast.Name()):
-                yield partial(Ownership.puts, node=node)
+            case ast.Call(func=ast.Name() | ast.Subscript() | ast.IfExp() | ast.Call()):
+                yield partial(Ownership.effects, node=node)
 
 
 def _names_something(comprehension: ast.AST) -> bool:

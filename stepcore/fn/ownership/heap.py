@@ -11,7 +11,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from stepcore.findings import budget
-from stepcore.fn.ownership.held import NEW, OF_GIVEN, OWN, Held, HelperParameter, Inside, Key, Place, any_of
+from stepcore.fn.ownership.held import (
+    NEW,
+    OF_GIVEN,
+    OWN,
+    Held,
+    HeldFunction,
+    HelperParameter,
+    Inside,
+    Key,
+    Place,
+    any_of,
+)
 
 MOST_KEYS: Final = 64  # of a list, that are told apart
 _MOST_LISTS: Final = 32  # that a value may be, and that are told apart
@@ -207,8 +218,8 @@ class Heap:
         return held if not held.lists else Held(frozenset(places), frozenset(lists), held.is_closed)
 
     def reaches_others(self, held: Held) -> bool:
-        """Whether a value may be or hold anything but lists of the body's own and what is new."""
-        return any(not isinstance(place, int) for place in self.reach(held).places)
+        """Whether a value may be or hold anything but lists of the body's own, functions and what is new."""
+        return any(not isinstance(place, int | HeldFunction) for place in self.reach(held).places)
 
     def _inside(self, place: Place) -> list[Held]:
         """Return what may stand in a list; of a parameter as deep as it is told apart."""

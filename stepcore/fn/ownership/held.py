@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, TypeAlias
@@ -20,21 +20,75 @@ Key: TypeAlias = "int | str"
 _DEEPEST: Final = 8  # steps into a parameter that are told apart
 
 
+class HeldFunction:
+    """What a value may be that is called: a helper function, or one of torch."""
+
+    __slots__ = ()
+
+    @property
+    def label(self) -> str:
+        """What it is called by, for an order that is the same in each run."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class TorchFunction(HeldFunction):
+    """A function or module of torch."""
+
+    space: str
+    name: str
+
+    @property
+    def label(self) -> str:
+        """Its whole name."""
+        return f"{self.space}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call by ``node`` of what it is not known there, with these arguments.
+
+    ``is_counted`` says that each positional one stands for itself, and none for a number of them.
+    """
+
+    node: ast.Call
+    positional: tuple[Held, ...]
+    keywords: tuple[tuple[str, Held], ...] = ()
+    is_counted: bool = True
+
+    def arguments(self) -> list[Held]:
+        """Return all arguments."""
+        return [*self.positional, *(held for _, held in self.keywords)]
+
+    def with_each(self, change: Callable[[Held], Held]) -> Called:
+        """Return the same call with other arguments."""
+        keywords = tuple((name, change(held)) for name, held in self.keywords)
+        return replace(self, positional=tuple(map(change, self.positional)), keywords=keywords)
+
+
 @dataclass(frozen=True, slots=True)
 class HelperParameter:
-    """What a helper gets by one of its parameters, or what stands at the end of some steps into that."""
+    """What a helper gets by one of its parameters, or what stands at the end of some steps into that.
+
+    A step by which it is called leads to what that gives.
+    """
 
     helper: int
     name: str
-    steps: tuple[Key | Inside, ...] = ()
+    steps: tuple[Key | Inside | Called, ...] = ()
 
-    def at(self, step: Key | Inside) -> HelperParameter:
+    def at(self, step: Key | Inside | Called) -> HelperParameter:
         """Return what stands one step further in."""
         return replace(self, steps=(*self.steps, step)) if len(self.steps) < _DEEPEST else self
 
+    @property
+    def is_result(self) -> bool:
+        """Whether a call leads to it."""
+        return any(isinstance(step, Called) for step in self.steps)
 
-# The number of a list or dictionary of the body's own; a parameter; or one of those in ``FOREIGN``.
-Place: TypeAlias = "int | str | HelperParameter"
+
+# The number of a list or dictionary of the body's own; a parameter; what can be called; or one of those in ``FOREIGN``.
+Place: TypeAlias = "int | str | HelperParameter | HeldFunction"
 _ANYTHING: Final = ""  # a tensor or list that a body got, or ``global`` made
 _TENSORS: Final = "tensors"  # a list of tensors that it got
 _NUMBERS: Final = "numbers"  # a dictionary of numbers that it got
@@ -65,6 +119,11 @@ class Held:
         places = frozenset({place})
         return Held(places, places)
 
+    @staticmethod
+    def function(callee: HeldFunction) -> Held:
+        """Return what certainly is a function."""
+        return Held(frozenset({callee}))
+
     @property
     def is_foreign(self) -> bool:
         """Whether it may share memory with what a body must not change."""
@@ -83,6 +142,10 @@ class Held:
         """Return the same without what is no parameter of a helper."""
         places = frozenset(each for each in self.places if isinstance(each, HelperParameter))
         return Held(places, self.lists & places)
+
+    def callees(self) -> list[HeldFunction]:
+        """Return what it may be that can be called."""
+        return sorted((each for each in self.places if isinstance(each, HeldFunction)), key=lambda each: each.label)
 
     def not_of(self, helper: int) -> Held:
         """Return the same without what are parameters of a helper."""

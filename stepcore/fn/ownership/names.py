@@ -5,10 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
+from stepcore.fn import allow
 from stepcore.fn.ownership.effects import HelperEffects
 from stepcore.fn.ownership.heap import Heap
-from stepcore.fn.ownership.held import GIVEN, GIVEN_NUMBERS, GIVEN_TENSORS, OWN, TENSOR, Held
+from stepcore.fn.ownership.held import (
+    GIVEN,
+    GIVEN_NUMBERS,
+    GIVEN_TENSORS,
+    OWN,
+    TENSOR,
+    Held,
+    HeldFunction,
+    TorchFunction,
+)
 from stepcore.fn.source import dotted
 
 
@@ -20,6 +31,7 @@ class Foreign:
     helpers: dict[str, HelperEffects] = field(default_factory=dict)
     callables: dict[str, ast.expr] = field(default_factory=dict)  # names of functions and modules of torch
     tensors: frozenset[str] = frozenset()  # names that hold what torch gave, and nothing else
+    kept: frozenset[HeldFunction] = frozenset()  # functions that its lists and dictionaries may hold
 
 
 class BodyNames:
@@ -49,7 +61,7 @@ class BodyNames:
         self.callables.pop(name, None)
         if isinstance(value, ast.Name) and (helper := self.helper(value)) is not None:
             self.helpers[name] = helper
-        elif value is not None and self.torch_name(value) is not None:
+        elif value is not None and self.torch_function(value) is not None:
             self.callables[name] = self.function(value)
         self.names[name] = self.heap.few(held)
         self.hide({name})
@@ -60,6 +72,13 @@ class BodyNames:
 
     def named(self, name: str) -> Held:
         """Return what a name holds."""
+        held = self._bound(name)
+        callee: HeldFunction | None = self._helper_named(name)
+        if callee is None and name in self.foreign and name in self.scope.callables:
+            callee = self.torch_function(self.scope.callables[name])
+        return held if callee is None else held | Held.function(callee)
+
+    def _bound(self, name: str) -> Held:
         if name in self.names:
             return self.names[name]
         if name in self.arguments or name == "input_data":
@@ -80,23 +99,27 @@ class BodyNames:
             return self.callables[node.id]
         return self.scope.callables.get(node.id, node) if node.id in self.foreign else node
 
-    def torch_name(self, function: ast.expr) -> tuple[str, str] | None:
-        """Return the namespace and name of the function or module of torch that this is, None for anything else."""
+    def torch_function(self, function: ast.expr) -> TorchFunction | None:
+        """Return the function or module of torch that this is, None for anything else."""
         function = self.function(function)
         if isinstance(function, ast.Call):  # torch.nn.Flatten()(x)
-            found = self.torch_name(function.func)
-            return found if found is not None and found[0] == "torch.nn" else None
+            found = self.torch_function(function.func)
+            return found if found is not None and found.space == "torch.nn" else None
         path = dotted(function)
         if path is None or len(path) < 2 or path[0] not in self._modules:
             return None
         full = [*self._modules[path[0]].split("."), *path[1:]]
         if full[:3] == ["torch", "ops", "aten"]:
-            return "torch.ops.aten", full[3] if len(full) > 3 else ""
-        return ".".join(full[:-1]), full[-1]
+            return TorchFunction("torch.ops.aten", full[3] if len(full) > 3 else "")
+        return TorchFunction(".".join(full[:-1]), full[-1])
+
+    def is_builtin(self, function: ast.expr) -> TypeGuard[ast.Name]:
+        """Return whether this is a function of Python's own."""
+        return isinstance(function, ast.Name) and function.id in allow.BUILTINS and function.id not in self.names
 
     def helper(self, function: ast.expr) -> HelperEffects | None:
         """Return what is known of the helper function that this is."""
-        if not isinstance(function, ast.Name):
-            return None
-        name = function.id
+        return self._helper_named(function.id) if isinstance(function, ast.Name) else None
+
+    def _helper_named(self, name: str) -> HelperEffects | None:
         return self.helpers.get(name) or (self.scope.helpers.get(name) if name in self.foreign else None)

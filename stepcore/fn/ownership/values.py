@@ -1,25 +1,27 @@
-"""Where the values of expressions may come from.
-
-What a function of torch gives may be a view of an argument if torch's table says so (``torch_table.VIEWS``, from
-schemas and from calls of each function).
-"""
+"""Where the values of expressions may come from."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from itertools import repeat
+from collections.abc import Iterator
 from typing import Final
 
-from stepcore.fn import allow, torch_table
+from stepcore.fn import allow
 from stepcore.fn.nodes import slice_of
-from stepcore.fn.ownership.effects import HelperCall, HelperEffects
+from stepcore.fn.ownership.effects import VIEWS, result, torch_result
 from stepcore.fn.ownership.heap import MOST_KEYS, Content
-from stepcore.fn.ownership.held import NEW, OWN, TENSOR, Held, any_of, constant_index, key_of
+from stepcore.fn.ownership.held import (
+    NEW,
+    OWN,
+    TENSOR,
+    Called,
+    Held,
+    any_of,
+    constant_index,
+    key_of,
+)
 from stepcore.fn.ownership.names import BodyNames
 
-_VIEWS: Final[Mapping[str, frozenset[str]]] = {space: allow.names(text) for space, text in torch_table.VIEWS.items()}
-_VIEWS_OF_ONE: Final = allow.names(torch_table.VIEWS_OF_ONE)
 _VIEW_ATTRIBUTES: Final = allow.names("T mT H mH real values indices")
 _NUMBERS: Final = allow.names("item size dim numel nelement ndimension stride tolist")
 # What may give a single number: torch takes it as an index of Python, and gives a view.
@@ -47,8 +49,8 @@ class BodyValues(BodyNames):
                 return self.named(name)
             case ast.Subscript():
                 return self._part(node)
-            case ast.Attribute(value=base, attr=name):
-                return self._attribute(base, name)
+            case ast.Attribute():
+                return self._attribute(node)
             case ast.Call():
                 return self._called(node)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
@@ -144,7 +146,10 @@ class BodyValues(BodyNames):
 
     # Parts ------------------------------------------------------------------------------------------------------
 
-    def _attribute(self, base: ast.expr, name: str) -> Held:
+    def _attribute(self, node: ast.Attribute) -> Held:
+        base, name = node.value, node.attr
+        if (function := self.torch_function(node)) is not None:
+            return Held.function(function)
         if self._may_bind and name in ("weight", "bias"):
             return TENSOR  # PyTorch refuses to change them in place where gradients are kept, as in a Python file
         return self.held(base).as_tensor() if name in _VIEW_ATTRIBUTES else OWN
@@ -188,7 +193,7 @@ class BodyValues(BodyNames):
     def _computed(self, node: ast.Call) -> ast.expr | None:
         """Return the operand of a call of torch, or of a method, where that is another call or a field of one."""
         function = node.func
-        operands = node.args if self.torch_name(function) is not None else [function]
+        operands = node.args if self.torch_function(function) is not None else [function]
         operand = operands[0] if operands else None
         if isinstance(operand, ast.Attribute) and operand is function:
             operand = operand.value
@@ -199,17 +204,17 @@ class BodyValues(BodyNames):
 
     def _called(self, node: ast.Call) -> Held:
         function = node.func
-        torch_name = self.torch_name(function)
-        if torch_name is not None:
-            return self._torch(node, *torch_name)
+        torch_function = self.torch_function(function)
+        if torch_function is not None:
+            found = torch_result(torch_function, node, any_of(map(self.heap.reach, self._arguments(node))))
+            # Called once, a module of torch is made, which may be called.
+            is_module = torch_function.space == "torch.nn" and isinstance(self.function(function), ast.Attribute)
+            return found | Held.function(torch_function) if is_module else found
         if isinstance(function, ast.Attribute):
             return self._method(node, function)
-        if isinstance(function, ast.Name) and function.id in allow.BUILTINS and function.id not in self.names:
+        if self.is_builtin(function):
             return self._builtin(node, function.id)
-        helper = self.helper(function)
-        if helper is None:  # unknown names are reported elsewhere
-            return any_of(map(self.heap.reach, self._arguments(node)))
-        return self.call(node, helper).here(helper.returned)
+        return result(self.heap, self.held(function), self.call(node))
 
     def _builtin(self, node: ast.Call, name: str) -> Held:
         heap = self.heap
@@ -246,7 +251,7 @@ class BodyValues(BodyNames):
         base, name = self.held(function.value), function.attr
         if base.lists and name in allow.CONTAINER_METHODS:
             return self._container_method(node, base, name)
-        is_view = name in _VIEWS["torch.Tensor"] or allow.is_inplace(name)
+        is_view = name in VIEWS["torch.Tensor"] or allow.is_inplace(name)
         if name == "tolist":
             return self.heap.make(node, [NEW])
         return base.as_tensor() if is_view else NEW
@@ -266,32 +271,16 @@ class BodyValues(BodyNames):
                 return OWN  # of a tensor a new one
         return NEW if name in ("keys", "count", "index") else OWN
 
-    def _torch(self, node: ast.Call, space: str, name: str) -> Held:
-        """Return what a function or module of torch may hand on of its arguments."""
-        is_closed = space != "torch.ops.aten"  # which gives lists where torch gives tuples
-        new = NEW if is_closed else OWN
-        if name not in _VIEWS.get(space, ()):
-            return new
-        operands = [argument for argument in node.args if not isinstance(argument, ast.Constant)]
-        if name in _VIEWS_OF_ONE and len(operands) > 1:
-            return new
-        reached = any_of(self.heap.reach(held).as_tensor() for held in self._arguments(node))
-        return reached if is_closed else Held(reached.places)
-
     def _arguments(self, node: ast.Call) -> Iterator[Held]:
         yield from map(self._items, node.args)
         for keyword in node.keywords:
             yield self.held(keyword.value)
 
-    def call(self, node: ast.Call, helper: HelperEffects) -> HelperCall:
-        """Return a call of a helper, with what its parameters hold there."""
-        given = dict(helper.defaults)
-        if any(isinstance(argument, ast.Starred) for argument in node.args):
-            given |= zip(helper.parameters, repeat(any_of(self._arguments(node))), strict=False)
-        else:
-            given |= zip(helper.parameters, map(self.held, node.args), strict=False)
-        given |= {keyword.arg: self.held(keyword.value) for keyword in node.keywords if keyword.arg is not None}
-        return HelperCall(self.heap, node, helper, given)
+    def call(self, node: ast.Call) -> Called:
+        """Return a call with what its arguments hold."""
+        keywords = tuple((each.arg, self.held(each.value)) for each in node.keywords if each.arg is not None)
+        is_counted = not any(isinstance(argument, ast.Starred) for argument in node.args)
+        return Called(node, tuple(map(self._items, node.args)), keywords, is_counted)
 
 
 def _is_nothing(node: ast.expr) -> bool:

@@ -97,8 +97,8 @@ class CallWalk(ValueWalk):
             self.expression(function)
             if isinstance(function, ast.Name):
                 self._named_call(node, function.id)
-            if self.own.changes(node):
-                self.report("STEP310", node, self.own.complaint(function))
+        if len(self.findings) == before and self._changes(node):
+            return
         if len(self.findings) == before and (self._too_large(node) or self._breaks_terms(node)):
             return
         elsewhere = misplaced(node)
@@ -118,6 +118,19 @@ class CallWalk(ValueWalk):
             else:
                 self.expression(keyword.value)
         self._told = told
+
+    def _changes(self, node: ast.Call) -> bool:
+        """Report a call that changes what it must not by helpers and functions that came into its hands."""
+        effects = self.own.effects(node)
+        if effects.changes:
+            self.report("STEP310", node, self.own.complaint(node.func))
+            return True
+        for function, call in effects.of_torch:
+            found = breach(f"{function.space}.{function.name}", *seen(call, literal), random=self._may_draw)
+            if found is not None:
+                self.report(found[0], node, found[1])
+                return True
+        return False
 
     def _breaks_terms(self, node: ast.Call) -> bool:
         """Report a call that may change its arguments, or draw where functions are pure, by what its literals say."""

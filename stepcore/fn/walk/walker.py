@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from stepcore.findings import budget
 from stepcore.fn import aliases, plain_types
-from stepcore.fn.decl import FnScope
-from stepcore.fn.ownership.held import GIVEN, Held
+from stepcore.fn.decl import CodeBlock, FnScope
+from stepcore.fn.ownership.held import GIVEN, Held, HeldFunction
 from stepcore.fn.ownership.names import Foreign
 from stepcore.fn.prelude import assigned_names, bound_once, changeable, prelude_names
 from stepcore.fn.source import BodySyntaxError, statements
@@ -181,18 +182,44 @@ def _foreign(scope: FnScope) -> Foreign:
     callables: dict[str, ast.expr] = {
         name: value for name, value in once.items() if isinstance(value, ast.Attribute | ast.Call)
     }
-    found = Foreign(changeable(body), callables=callables)
-    walker = Walker(BodyKind.PRELUDE, scope, set(prelude_names(scope.prelude)))
-    walker.own.scope = found
+    found = Foreign(changeable(body) - _only_functions(body), callables=callables)
     # Once for each block, whoever asks first: so it is no step of a document.
     with budget.using(budget.Budget.for_text(len(scope.prelude.source.text))):
         try:
-            walker.statements(statement for statement in body if isinstance(statement, ast.FunctionDef))
+            walker = _walked(scope, scope.prelude, found)
+            found = replace(found, kept=frozenset(_kept(walker, body)))
+            if found.kept:  # its functions may call them, too
+                walker = _walked(scope, scope.prelude, found)
         except (budget.OutOfBudget, RecursionError):
             return found
-    found.helpers.update(walker.own.helpers)
     closed = (name for name, value in once.items() if walker.own.held(value).is_closed)
-    return replace(found, tensors=frozenset(closed))
+    return replace(found, helpers=walker.own.helpers, tensors=frozenset(closed))
+
+
+def _walked(scope: FnScope, prelude: CodeBlock, found: Foreign) -> Walker:
+    """Return a walker that has seen the functions of ``global``."""
+    walker = Walker(BodyKind.PRELUDE, scope, set(prelude_names(prelude)))
+    walker.own.scope = found
+    walker.statements(statement for statement in statements(prelude) if isinstance(statement, ast.FunctionDef))
+    return walker
+
+
+def _only_functions(body: Sequence[ast.stmt]) -> set[str]:
+    """Return the names that ``global`` gives to functions, and to nothing else."""
+    names = {statement.name for statement in body if isinstance(statement, ast.FunctionDef)}
+    for node in chain.from_iterable(map(ast.walk, body)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.discard(node.id)
+    return names
+
+
+def _kept(walker: Walker, body: Sequence[ast.stmt]) -> Iterator[HeldFunction]:
+    """Yield the functions that ``global`` may keep in lists and dictionaries: those that it names and does not call."""
+    nodes = [node for statement in body if not isinstance(statement, ast.FunctionDef) for node in ast.walk(statement)]
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes:
+        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
+            yield from walker.own.held(node).callees()
 
 
 _STATEMENTS: Final[dict[type[ast.stmt], Callable[[Walker, Any], None]]] = {
