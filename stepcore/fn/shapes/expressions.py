@@ -14,6 +14,7 @@ from stepcore.fn.nodes import slice_of
 from stepcore.fn.prelude import constant_bindings
 from stepcore.fn.shapes.builtins import builtin
 from stepcore.fn.shapes.index import index_shape
+from stepcore.fn.shapes.losses import FUNCTIONAL, LOSSES, losses
 from stepcore.fn.shapes.modules import called, made
 from stepcore.fn.shapes.names import MODULES, constant_value, member, prelude_values
 from stepcore.fn.shapes.operands import choice, condition, nothing, operands
@@ -48,7 +49,6 @@ from stepcore.fn.walk.finding import BodyFinding
 from stepcore.sizes.dim import DEFAULT_SIZES, Dim, DimError
 
 _UNKNOWN_WEIGHT: Final = AbstractTensor(None, "fp32", weight=True)
-_FUNCTIONAL: Final = "torch.nn.functional"
 _MAX_ITEMS: Final = 4096  # of a list whose items are followed
 _OPERATORS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_divide",
@@ -332,13 +332,14 @@ class Expressions:
             return value
         if function.bound:
             args.insert(0, function.receiver)
-        if function.space and all(keyword.arg is not None for keyword in node.keywords):
+        is_all = not node.keywords or all(keyword.arg is not None for keyword in node.keywords)
+        if function.space and is_all:
             fitting(function.space, function.name, args, kwargs)
         if function.space == MODULES:
             return made(function.name, args, kwargs)
         kwargs = {NUMPY.get(word, word): value for word, value in kwargs.items()}
-        value = self._applied(function, args, kwargs, is_all=all(keyword.arg is not None for keyword in node.keywords))
-        if function.space:
+        value = self._applied(function, args, kwargs, is_all=is_all)
+        if function.space and is_all:
             typed(self.compare, function.space, function.name, args, kwargs)
         return value
 
@@ -349,9 +350,11 @@ class Expressions:
                 matrices(self.compare, function.name, args, kwargs)
             self.complete = False  # what it gives, and what that costs, is not followed
             return None
+        if function.name in LOSSES and is_all:
+            losses(self.compare, function.space, function.name, args, kwargs)
         if function.name == "where":
             return self.shapes.apply("where", *chosen(args, kwargs, function.bound))
-        name = COLUMNS if (function.space, function.name) == (_FUNCTIONAL, "unfold") else function.name
+        name = COLUMNS if (function.space, function.name) == (FUNCTIONAL, "unfold") else function.name
         return self.shapes.apply(name, args, kwargs)
 
     def _forward(self, module: TorchModule, names: dict[str, Any]) -> Any:

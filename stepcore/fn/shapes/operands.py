@@ -22,7 +22,6 @@ from stepcore.fn.shapes.values import (
     shape_text,
 )
 from stepcore.sizes.dim import Dim
-from stepcore.text.wording import counted
 
 FLOATS: Final = ("fp32", "fp16", "bf16", "fp64")
 _BITS: Final = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "bitwise_not": "~"}
@@ -100,37 +99,6 @@ def named(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     mode = kwargs.get("rounding_mode")
     if isinstance(mode, str) and mode not in ("trunc", "floor"):
         raise ShapeMismatch(f"rounding_mode is 'trunc' or 'floor', and not {mode!r}")
-
-
-def einsum(compare: Comparer, args: Sequence[Any]) -> None:
-    """Look at the operands of ``einsum``.
-
-    Raises:
-        ShapeMismatch: they are more or fewer than its equation has, or have other dimensions; a letter has two sizes.
-    """
-    if not args or not isinstance(args[0], str) or "..." in args[0]:
-        return
-    terms = args[0].replace(" ", "").partition("->")[0].split(",")
-    given = args[1:]
-    if any(not isinstance(value, AbstractTensor) for value in given):
-        return  # a list of operands may grow
-    if len(given) != len(terms):
-        raise ShapeMismatch(
-            f"the equation {args[0]!r} has {counted(len(terms), 'operand')}, and {len(given)} are given"
-        )
-    sizes: dict[str, Dim] = {}
-    for term, value in zip(terms, given, strict=True):
-        if not isinstance(value, AbstractTensor) or value.shape is None:
-            continue
-        if len(term) != len(value.shape):
-            text = f"{term!r} names {counted(len(term), 'dimension')}, and its operand is {shape_text(value.shape)}"
-            raise ShapeMismatch(text)
-        for letter, size in zip(term, value.shape, strict=True):
-            known = sizes.get(letter, size)
-            if compare.differ(known, size) and False is compare.is_one(known) is compare.is_one(size):
-                raise ShapeMismatch(f"{letter} is {known} and {size} in {args[0]!r}")
-            if size is not None and compare.is_one(size) is False:
-                sizes[letter] = size
 
 
 def along(compare: Comparer, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

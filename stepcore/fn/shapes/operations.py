@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from stepcore.fn import allow
 from stepcore.fn.shapes.joins import JOINS
-from stepcore.fn.shapes.operands import FLOATS, along, einsum, named, pointwise
+from stepcore.fn.shapes.operands import FLOATS, along, named, pointwise
 from stepcore.fn.shapes.parts import argument, fits
+from stepcore.fn.shapes.planes import PLANES
 from stepcore.fn.shapes.ranks import ranks
 from stepcore.fn.shapes.rules import RULES
 from stepcore.fn.shapes.signatures import typed
+from stepcore.fn.shapes.sums import einsum
 from stepcore.fn.shapes.values import (
     AbstractTensor,
     Comparer,
@@ -32,7 +34,7 @@ from stepcore.fn.shapes.windows import WINDOWS
 from stepcore.sizes.dim import Dim, DimError
 
 Kwargs = dict[str, Any]
-_RULES: Final = {**RULES, **WINDOWS, **JOINS}
+_RULES: Final = {**RULES, **WINDOWS, **JOINS, **PLANES, "einsum": einsum}
 _COMPARISONS: Final = allow.names(
     """eq ne lt le gt ge greater greater_equal less less_equal not_equal isnan isinf isfinite logical_and logical_or
     logical_not logical_xor isclose signbit"""
@@ -101,8 +103,6 @@ class Shapes:
         along(self.compare, name, args, kwargs)
         fits(self.compare, name, args, kwargs)
         ranks(self.compare, name, args, kwargs)
-        if name == "einsum":
-            einsum(self.compare, args)
         if name in ("max", "min") and (other := _other(args, kwargs)) is not None:
             return self.pointwise("maximum", [args[0], other])
         if name == "where" and len(args) + len(kwargs) == 1:

@@ -35,7 +35,6 @@ _ORDERS: Final = ("fro", "nuc")
 _DIM_SECOND: Final = {"diff": (2, "dim"), "take_along_dim": (2, "dim"), "rot90": (2, "dims")}
 _PRODUCTS: Final = {"addmm": (2, 2), "addmv": (2, 1), "addbmm": (3, 3), "baddbmm": (3, 3), "addr": (1, 1)}
 _BY_INDEX: Final = {"gather": (2, "index"), "index_select": (2, "index"), "take_along_dim": (1, "indices")}
-_PAIRS: Final = allow.names("mse_loss l1_loss smooth_l1_loss huber_loss cosine_similarity pairwise_distance")
 _MODES: Final = ("constant", "reflect", "replicate", "circular")
 
 
@@ -213,12 +212,6 @@ def _grouped(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kw
         raise ShapeMismatch(f"{size} channels cannot be put into {groups} groups")
 
 
-def _resized(_compare: Comparer, name: str, shape: Sizes, _args: Sequence[Any], _kwargs: Kwargs) -> None:
-    if not 3 <= len(shape) <= 5:
-        text = f"{name} takes a tensor of 3 to 5 dimensions, channels first, and this is {shape_text(shape)}"
-        raise ShapeMismatch(text)
-
-
 def _shuffled(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
     is_up = name == "pixel_shuffle"
     factor = integer(_told(args, kwargs, 1, "upscale_factor" if is_up else "downscale_factor"))
@@ -267,18 +260,12 @@ def _looked_up(_compare: Comparer, name: str, _sizes: Sizes, args: Sequence[Any]
         raise ShapeMismatch(f"{name} takes a tensor of whole numbers, and here are fractions; write .long()")
 
 
-def _compared(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
-    other = _told(args, kwargs, 1, "x2" if name in ("cosine_similarity", "pairwise_distance") else "target")
-    if isinstance(other, AbstractTensor):
-        compare.broadcast([shape, other.shape], f" in {name}")
-
-
 _Look: TypeAlias = Callable[[Comparer, str, Sizes, Sequence[Any], Kwargs], None]
 _LOOKS: Final[Mapping[str, _Look]] = {
     **dict.fromkeys(_DIM_SECOND, _dim), **dict.fromkeys(("gather", "index_select"), _index),
     **dict.fromkeys(_PRODUCTS, _product), **dict.fromkeys(("movedim", "moveaxis"), _moved),
     "unflatten": _unflattened, "repeat": _repeated, "cdist": _distances, "pad": _padded, "glu": _halved,
-    "group_norm": _grouped, "interpolate": _resized, "roll": _rolled, "diagonal": _diagonal,
+    "group_norm": _grouped, "roll": _rolled, "diagonal": _diagonal,
     "scaled_dot_product_attention": _attended, **dict.fromkeys(("embedding", "bincount"), _looked_up),
-    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), _shuffled), **dict.fromkeys(_PAIRS, _compared),
+    **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), _shuffled),
 }  # fmt: skip

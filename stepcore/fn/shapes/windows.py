@@ -32,7 +32,7 @@ def _unfold(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     if len(value.shape) not in (3, 4):
         s.count(None)
         return None
-    taps = _each(argument(args, kwargs, 1, "kernel_size"), 2)
+    taps = each_dimension(argument(args, kwargs, 1, "kernel_size"), 2)
     *lead, channels, _height, _width = value.shape
     places = _places(value.shape[-2:], taps, _options(args, kwargs, _UNFOLD, 2))
     return AbstractTensor((*lead, channels * product(taps), numel(places)), value.dtype)
@@ -51,8 +51,8 @@ def _along_one(_s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
 
 def _fold(s: Inferring, args: Sequence[Any], kwargs: Kwargs) -> Any:
     """Columns as planes, added up where windows meet."""
-    value, planes = args[0], _each(argument(args, kwargs, 1, "output_size"), 2)
-    taps = _each(argument(args, kwargs, 2, "kernel_size"), 2)
+    value, planes = args[0], each_dimension(argument(args, kwargs, 1, "output_size"), 2)
+    taps = each_dimension(argument(args, kwargs, 2, "kernel_size"), 2)
     *lead, rows, _columns = value.shape
     s.count(numel(value.shape))
     return AbstractTensor((*lead, rows // product(taps), *planes), value.dtype)
@@ -62,12 +62,12 @@ def _pool(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, kind: str, rank:
     """A fold over each window; sizes that are rounded up, and where the elements lie, are not followed."""
     value, options = args[0], _POOLS[kind]
     rounds_up = argument(args, kwargs, options["ceil_mode"], "ceil_mode", default=False)
-    _of_rank(f"{kind}{rank}d", value.shape, rank)
+    of_rank(f"{kind}{rank}d", value.shape, rank)
     gives_both = argument(args, kwargs, options.get("return_indices", len(args)), "return_indices", default=False)
     if gives_both is not False or rounds_up is not False:
         s.count(None)
         return None
-    taps = _each(argument(args, kwargs, 1, "kernel_size"), rank)
+    taps = each_dimension(argument(args, kwargs, 1, "kernel_size"), rank)
     given = _options(args, kwargs, options, rank)
     if argument(args, kwargs, options["stride"], "stride", []) == []:
         given["stride"] = taps
@@ -84,7 +84,7 @@ def _pool(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, kind: str, rank:
 def _convolution(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, rank: int) -> Any:
     """Sums over the windows of a group of channels."""
     value, weight = args[0], argument(args, kwargs, 1, "weight")
-    _of_rank(f"conv{rank}d", value.shape, rank)
+    of_rank(f"conv{rank}d", value.shape, rank)
     if len(weight.shape) != rank + 2:
         text = f"the weight of conv{rank}d has {rank + 2} dimensions, and this one {len(weight.shape)}"
         raise ShapeMismatch(text)
@@ -104,7 +104,12 @@ def _convolution(s: Inferring, args: Sequence[Any], kwargs: Kwargs, *, rank: int
     return AbstractTensor(shape, value.dtype if value.dtype == weight.dtype else None)
 
 
-def _of_rank(name: str, shape: Sizes, rank: int) -> None:
+def of_rank(name: str, shape: Sizes, rank: int) -> None:
+    """Look at the rank of planes of channels.
+
+    Raises:
+        ShapeMismatch: it is neither that of one nor that of several.
+    """
     if len(shape) not in (rank + 1, rank + 2):
         wanted = f"{rank + 1} or {rank + 2} dimensions"
         raise ShapeMismatch(f"{name} takes a tensor with {wanted}, and this is {shape_text(shape)}")
@@ -133,7 +138,7 @@ def _options(args: Sequence[Any], kwargs: Kwargs, places: Mapping[str, int], ran
     found: dict[str, Sequence[Any]] = {}
     for name, default in _OPTIONS.items():
         given = argument(args, kwargs, places[name], name, []) if name in places else []
-        found[name] = _each(Dim.of(default) if given == [] else given, rank)
+        found[name] = each_dimension(Dim.of(default) if given == [] else given, rank)
     return found
 
 
@@ -145,11 +150,12 @@ def _places(sizes: Sequence[Any], taps: Sequence[Any], options: Mapping[str, Seq
     )
 
 
-def _each(given: Any, rank: int) -> Sequence[Any]:
+def each_dimension(given: Any, rank: int) -> Sequence[Any]:
     """Return a number for each dimension, where one may stand for all.
 
     Raises:
         TypeError: it is neither, so that nothing is known of the result.
+        ShapeMismatch: there are more or fewer numbers than dimensions.
     """
     values = list(given) if isinstance(given, list | tuple) else [given]
     if not all(isinstance(value, Dim) for value in values):
