@@ -33,10 +33,13 @@ TAKEN = [
     F + "max_pool1d(torch.ones(1, 2, 6).long(), 2, return_indices=True)[1]",
     "torch.inner(torch.ones(()), torch.ones(2).long())",
     "torch.linalg.det(torch.zeros(0, 3, 3).half())",
+    "torch.cdist(torch.ones(4, 1).half(), torch.ones(0, 1))",
     "torch.ones(3).long().mean(dtype=torch.float32)",
     "torch.conv1d(torch.ones(0, 4), torch.ones(2, 0, 1))",
 ]
 REFUSED = [
+    F + "scaled_dot_product_attention(torch.ones(3), torch.ones(4, 3), torch.ones(4, 3))",
+    F + "scaled_dot_product_attention(torch.ones(2, 3), torch.ones(4, 3), torch.ones(4, 3), torch.ones(3, 4))",
     "torch.conv_transpose1d(torch.ones(2, 4), torch.ones(3, 2, 3))",
     "torch.conv_transpose2d(torch.ones(2, 4), torch.ones(2, 2, 3, 3))",
     F + "conv_transpose2d(torch.ones(1, 2, 4, 4), torch.ones(2, 2, 3, 3), output_padding=1)",

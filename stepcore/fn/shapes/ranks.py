@@ -245,12 +245,18 @@ def _diagonal(_compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], 
 def _attended(compare: Comparer, name: str, shape: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:
     key, value = _told(args, kwargs, 1, "key"), _told(args, kwargs, 2, "value")
     keys, values = (each.shape if isinstance(each, AbstractTensor) else None for each in (key, value))
+    for each in (shape, keys, values):
+        if each is not None and len(each) < 2:
+            raise ShapeMismatch(f"{name} takes rows of queries, keys and values, and this is {shape_text(each)}")
     if compare.is_empty((*shape, *(values or ()))):
         return  # torch gives zeros then, whatever the keys are
     if keys and shape and compare.differ(shape[-1], keys[-1]):
         raise ShapeMismatch(f"{name}: queries of {shape_text(shape)} meet keys of {shape_text(keys)}")
     if keys and values and len(keys) > 1 and len(values) > 1 and compare.differ(keys[-2], values[-2]):
         raise ShapeMismatch(f"{name}: there are {keys[-2]} keys and {values[-2]} values")
+    mask = _told(args, kwargs, 3, "attn_mask")
+    if keys and isinstance(mask, AbstractTensor) and mask.shape is not None:
+        compare.broadcast([(shape[-2], keys[-2]), mask.shape[-2:]], f": {name} masks keys of each query")
 
 
 def _looked_up(_compare: Comparer, name: str, _sizes: Sizes, args: Sequence[Any], kwargs: Kwargs) -> None:

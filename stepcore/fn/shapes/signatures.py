@@ -71,15 +71,16 @@ def typed(compare: Comparer, space: str, name: str, args: Sequence[Any], kwargs:
     if found is None or not isinstance(first, AbstractTensor) or "dtype" in kwargs:
         return
     refused, places = found
-    # Of empty tensors torch mostly computes nothing, and asks nothing of their types.
-    if first.dtype in refused and _is_filled(first, compare):
+    # Of empty tensors torch mostly computes nothing, and asks nothing of the types of those beside them.
+    given = (*args, *kwargs.values()) if first.dtype in refused else ()
+    if given and all(_is_filled(each, compare) for each in given if isinstance(each, AbstractTensor)):
         if any(isinstance(each, str) and each in _DTYPES for each in args):
             return
         way_out = ".long()" if "fp32" in refused else ".float()"
         raise ShapeMismatch(f"{name} takes no tensor of {first.dtype}; write {way_out}")
     for place in places:
         other = args[place] if len(args) > place else kwargs.get(_word(space, name, place)) if kwargs else None
-        if not isinstance(other, AbstractTensor) or other.dtype == first.dtype:
+        if not isinstance(other, AbstractTensor) or None in (other.dtype, first.dtype) or other.dtype == first.dtype:
             continue
         # Tensors without dimensions are as numbers, which have the type of whatever is beside them.
         if other.shape and first.shape and _is_filled(first, compare) and _is_filled(other, compare):
@@ -94,8 +95,8 @@ def _word(space: str, name: str, place: int) -> str:
 
 
 def _is_filled(value: AbstractTensor, compare: Comparer) -> bool:
-    """Return whether a tensor has a known type, and certainly elements."""
-    if value.dtype is None or value.shape is None:
+    """Return whether a tensor certainly has elements."""
+    if value.shape is None:
         return False
     return all(size is not None and (compare.bound(size) or 0) > 0 for size in value.shape)
 
