@@ -38,6 +38,12 @@ def kept():
     return c
 def further(v):
     return change(v * 1, v)
+steps = enumerate([1, 2])
+linear = torch.nn.Linear(4, 4)
+def later(x):
+    return latest(x)
+def latest(x):
+    return x.view(-1)
 changers = [change]
 acts = {'relu': torch.nn.functional.relu, 'gelu': torch.nn.functional.gelu}
 def first(x, y):
@@ -188,6 +194,41 @@ REFUSED = {
     "a one as a place": "x = input[0][torch.ones((), dtype=torch.int64)]\nx += 1",
     "a place without dimensions": "x = input[0][torch.tensor([1]).view([])]\nx += 1",
     "a field as a place": "x = input[0][torch.tensor([1]).max(0).values.long()]\nx += 1",
+    "a helper in a list": "fs = [change]\nfs[0](1, input[0])",
+    "a helper handed to another": "def call(f, x):\n  f(1, x)\ncall(change, input[0])",
+    "a helper that is chosen": "f = change if M_value > 3 else own\nf(1, input[0])",
+    "a helper as a key": "def z(q):\n  q.zero_()\n  return 1\nsorted([input[0]], key=z)",
+    "what a helper found": "def f(x):\n  def g():\n    return x\n  return g\nf(input[0])().zero_()",
+    "what a helper in a list gives": "fs = [kept]\nfs[0]().append(1)",
+    "what a helper that is handed on gives": "def h(f):\n  return f()\nh(kept).append(1)",
+    "a method of a view by a name": "h = input[0].view\nh(-1).zero_()",
+    "a method of a view in a list": "h = [input[0].t][0]\nh().zero_()",
+    "a method of a list of global by a name": "h = c.append\nh(3)",
+    "a method that puts into a list": "a = []\nh = a.append\nh(input[0])\na[0].zero_()",
+    "a method that orders a list": "a = [input[0] * 2, input[0]]\nh = a.reverse\nh()\na[0].zero_()",
+    "a method of a dictionary by a name": "h = table.get\nh('a').zero_()",
+    "a helper of one arm": "f = own\nif M_value > 3:\n  f = through\nf(input[0]).zero_()",
+    "a helper of either arm": (
+        "if M_value > 3:\n  def f(x):\n    x.zero_()\nelse:\n  def f(x):\n    return x\nf(input[0])"
+    ),
+    "a helper of the round before": "f = own\nfor i in range(3):\n  f(input[0]).zero_()\n  f = through",
+    "a function of the round before": "f = torch.relu\nfor i in range(3):\n  f(input[0]).zero_()\n  f = torch.flatten",
+    "a parameter called as a helper": (
+        "def own(f, x):\n  return f(x)\ndef g(own, x):\n  return own(x)\ng(torch.flatten, input[0]).zero_()"
+    ),
+    "a helper beside one inside of another": (
+        "def g(x):\n  return x.view(-1)\ndef f(x):\n  def g(y):\n    return y * 2\n  return g(x)\ng(input[0]).zero_()"
+    ),
+    "a helper that comes later": "def f(x):\n  g(x)\ndef g(x):\n  x.zero_()\nf(input[0])",
+    "helpers of global in any order": "later(input[0]).zero_()",
+    "a helper that calls itself the other way round": (
+        "def f(n, x, y):\n  if n > 0:\n    f(n - 1, y, x)\n    x.zero_()\nf(2, input[0] * 2, input[0])"
+    ),
+    "a helper that calls itself in a circle": (
+        "def f(n, x, y, z):\n  if n > 0:\n    f(n - 1, y, z, x)\n    x.zero_()\na = input[0] * 2\nf(3, a, a, input[0])"
+    ),
+    "an iterator of global": "for k in steps:\n  pass",
+    "a weight of a module of global": "w = linear.weight\nw.zero_()",
 }
 LEGAL = {
     "a product with a name": "x = input[0]\nx @= input[0]\nx += 1",
@@ -259,6 +300,19 @@ LEGAL = {
     "one of two entries": "d = {'x': input[0], 'sum': torch.zeros(4)}\nd['sum'] += 1",
     "one of a part of a list": "a = [input[0], input[0] * 2]\nb = a[1:]\nb[0] += 1",
     "one of two after more": "a = [input[0], input[0] * 2]\na += [3]\na.append(input[0] * 3)\na[3].zero_()",
+    "a helper that changes nothing, as a value": "f = [own, through][0]\na = f(input[0] * 2)\na += 1",
+    "functions in a list": "y = input[0] * 2\nfor f in [torch.relu, torch.tanh, own]:\n  y = f(y)\ny += 1",
+    "a lambda in a list": "f = [lambda x: x * 2, own]\ny = f[0](input[0] * 1)\ny += 1",
+    "a helper by two names": "f = change\ng = f\ng(1, input[0] * 2)",
+    "a helper that fills a list": "a = []\ndef f(x):\n  a.append(x)\nfor i in range(3):\n  f(input[0])\na[0] = 1",
+    "a helper that calls itself": "def f(n, x):\n  x += 1\n  return f(n - 1, x * 2) if n else x\nf(3, input[0] * 1)",
+    "helpers that call each other": (
+        "def f(n, x):\n  return g(n - 1, x * 2) if n else x\ndef g(n, x):\n  x += 1\n  return f(n, x)\nf(3, input[0])"
+    ),
+    "a helper of either arm on its own": (
+        "if M_value > 3:\n  def f(x):\n    x += 1\n    return x\nelse:\n  f = own\ny = f(input[0] * 2)\ny += 1"
+    ),
+    "a name that is bound anew after a helper": "y = 2\ndef f():\n  return y + 1\ny = input[0]\nz = f()\nz += 1",
 }
 
 

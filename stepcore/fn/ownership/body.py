@@ -46,6 +46,7 @@ class Outer(NamedTuple):
     """What holds around a helper while its body is walked over."""
 
     names: dict[str, Held]
+    helpers: dict[str, HelperEffects]
     callables: dict[str, ast.expr]
     changed: Held
     sorted: Held
@@ -69,6 +70,7 @@ class Ownership(BodyValues):
         self._since = 0  # the first list that the helper that is looked at may have made
         self._helper = 0
         self._helpers = 0
+        self._known: dict[ast.AST, HelperEffects] = {}  # what helpers do, by earlier looks at them
         self._open: set[int] = set()  # helpers whose bodies are looked at
 
     # Changes ----------------------------------------------------------------------------------------------------
@@ -237,10 +239,11 @@ class Ownership(BodyValues):
 
     # Helpers ----------------------------------------------------------------------------------------------------
 
-    def enter(self, name: str, parameters: list[str]) -> Outer:
+    def enter(self, node: ast.AST, name: str, parameters: list[str]) -> Outer:
         """Begin the body of a helper."""
         outer = Outer(
             dict(self.names),
+            dict(self.helpers),
             dict(self.callables),
             self.changed,
             self.sorted,
@@ -258,15 +261,24 @@ class Ownership(BodyValues):
         for parameter in parameters:
             self.names[parameter] = Held.of(HelperParameter(self._helper, parameter))
         # While it is looked at: a helper that calls itself may hand on each argument.
-        self.helpers[name] = HelperEffects.unknown(self._helper, parameters)
+        self.helpers[name] = self._known.get(node) or HelperEffects.unknown(self._helper, parameters)
+        self.hide_helpers(parameters)
         return outer
 
-    def leave(self, outer: Outer, name: str, parameters: list[str], defaults: Mapping[str, Held]) -> None:
+    def hide_helpers(self, names: Iterable[str]) -> None:
+        """Forget functions whose names stand for something else in the helper that is looked at."""
+        for name in names:
+            self.helpers.pop(name, None)
+            self.callables.pop(name, None)
+
+    def leave(
+        self, outer: Outer, node: ast.AST, name: str, parameters: list[str], defaults: Mapping[str, Held]
+    ) -> None:
         """End the body of a helper, and know from now on what a call of it does."""
         self._open.discard(self._helper)
         number, puts, calls = self._helper, self._puts, self._calls
         lists = self.heap.closure([self.returned, *puts.values(), *_handed_on(calls)], self._since)
-        self.helpers[name] = HelperEffects(
+        effects = HelperEffects(
             tuple(parameters),
             self.changed,
             self.sorted,
@@ -278,12 +290,29 @@ class Ownership(BodyValues):
             tuple(calls),
         )
         changed, ordered = self.changed.not_of(number), self.sorted.not_of(number)
-        self.names, self.callables = outer.names, outer.callables
+        self.names, self.helpers, self.callables = outer.names, outer.helpers, outer.callables
+        self.helpers[name] = self._known[node] = effects
         self.changed, self.sorted, self.returned = outer.changed | changed, outer.sorted | ordered, outer.returned
         self._puts, self._calls = outer.puts, outer.calls
         self._since, self._helper = outer.since, outer.helper
         for base, held in puts.items():  # what it puts into lists from outside of the helper around
             self._note_put(base.not_of(number), held)
+
+    def either(self, defined: Mapping[str, HelperEffects]) -> None:
+        """Let names stand for the helpers of either arm, ``defined`` those of the first one."""
+        for name in defined.keys() | self.helpers.keys():
+            found = [defined.get(name), self.helpers.get(name)]
+            if found[0] is not found[1]:
+                self.helpers.pop(name, None)
+                functions = any_of(Held.function(each) for each in found if each is not None)
+                self.names[name] = self.names.get(name, OWN) | functions
+
+    def unsettle(self, names: frozenset[str]) -> None:
+        """Let names hold functions as any other values where a round of a loop may bind them."""
+        for name in names & (self.helpers.keys() | self.callables.keys()):
+            function = self.torch_function(ast.Name(name))
+            self.names[name] = self.named(name) | (OWN if function is None else Held.function(function))
+            self.hide_helpers([name])
 
     # Messages ---------------------------------------------------------------------------------------------------
 

@@ -141,6 +141,8 @@ def result(heap: Heap, function: Held, called: Called, depth: int = 0) -> Held:
             found.append(torch_result(place, called.node, reached))
         else:
             found.append(reached)
+            if isinstance(place, int):  # a method of something
+                found.append(heap.at(Held.of(place)))
     return any_of(found) if found else reached
 
 

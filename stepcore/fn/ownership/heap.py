@@ -212,6 +212,7 @@ class Heap:
                 continue
             lists.add(place)
             for inner in self._inside(place):
+                budget.spend(len(inner.places) >> 4)
                 places |= inner.places
                 pending += inner.lists
         budget.spend(len(lists))

@@ -31,6 +31,7 @@ class Foreign:
     helpers: dict[str, HelperEffects] = field(default_factory=dict)
     callables: dict[str, ast.expr] = field(default_factory=dict)  # names of functions and modules of torch
     tensors: frozenset[str] = frozenset()  # names that hold what torch gave, and nothing else
+    iterators: frozenset[str] = frozenset()  # names that hold what a reader uses up
     kept: frozenset[HeldFunction] = frozenset()  # functions that its lists and dictionaries may hold
 
 

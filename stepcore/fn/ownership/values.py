@@ -150,9 +150,14 @@ class BodyValues(BodyNames):
         base, name = node.value, node.attr
         if (function := self.torch_function(node)) is not None:
             return Held.function(function)
-        if self._may_bind and name in ("weight", "bias"):
+        if name in ("weight", "bias"):
             return TENSOR  # PyTorch refuses to change them in place where gradients are kept, as in a Python file
-        return self.held(base).as_tensor() if name in _VIEW_ATTRIBUTES else OWN
+        if name in _VIEW_ATTRIBUTES:
+            return self.held(base).as_tensor()
+        if name not in allow.CONTAINER_METHODS and name not in VIEWS["torch.Tensor"] and not allow.is_inplace(name):
+            return OWN
+        of = self.held(base)  # a method that is called later, and may give this
+        return self.heap.make(node, [of.as_tensor(), self.heap.item(of)]) if of.places else OWN
 
     def _part(self, node: ast.Subscript) -> Held:
         base, index = self.held(node.value), node.slice

@@ -64,6 +64,7 @@ class BlockWalk:
         self._lengthens = False  # whether anything so far changes the length of a list
         self._looked_at = 0  # statements of the body that were asked for that
         self._depth = 0  # of loops, in which a name has more than one value
+        self._looks_ahead = False  # at helpers, before their findings are told
         self._walrus: set[str] = set()  # names that := binds
         self._rebound: set[str] = set()  # names of modules that a finding says are given another meaning
         self._told = False  # whether the call around is a mistake already

@@ -8,7 +8,7 @@ from typing import Final
 
 from stepcore.fn import allow
 from stepcore.fn.members import DRAWN, OTHERWISE, member_problem, no_component, unknown_attribute
-from stepcore.fn.ownership.held import constant_index
+from stepcore.fn.ownership.held import GIVEN, constant_index
 from stepcore.fn.placement import misplaced
 from stepcore.fn.python_calls import wrong_node
 from stepcore.fn.source import BodySyntaxError, dotted, statements
@@ -78,9 +78,13 @@ class CallWalk(ValueWalk):
         """Take an attribute that is not called at once: a method kept by a name may change what it is of later."""
         before = len(self.findings)
         self._attribute(node)
-        is_method = self._module_of(dotted(node)) is None and allow.is_inplace(node.attr)
-        if is_method and len(self.findings) == before and self.own.change(node.value):
+        is_change = allow.is_inplace(node.attr) or node.attr in allow.CONTAINER_CHANGES - {"sort"}
+        if not is_change or self._module_of(dotted(node)) is not None or len(self.findings) != before:
+            return
+        if self.own.change(node.value):
             self.report("STEP310", node, self.own.complaint(node.value))
+        elif node.attr in allow.CONTAINER_CHANGES:  # nobody follows what it puts there
+            self.own.take_items(node.value, GIVEN)
 
     def _is_class(self, node: ast.expr) -> bool:
         """Return whether an expression is a function or class of Python, as in ``list.append(xs, 1)``."""

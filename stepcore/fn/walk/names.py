@@ -136,3 +136,6 @@ class NameWalk(BlockWalk):
     def _read(self, node: ast.Name) -> None:
         if not self._is_module(node):
             self._name(node, node.id)
+            if node.id in self.own.foreign and node.id in self.own.scope.iterators:
+                text = f"global made {node.id} an iterator, and the first call would use it up; make a list of it there"
+                self.report("STEP310", node, text)

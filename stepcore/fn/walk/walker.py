@@ -15,9 +15,11 @@ from stepcore.fn.decl import CodeBlock, FnScope
 from stepcore.fn.ownership.held import GIVEN, Held, HeldFunction
 from stepcore.fn.ownership.names import Foreign
 from stepcore.fn.prelude import assigned_names, bound_once, changeable, prelude_names
-from stepcore.fn.source import BodySyntaxError, statements
+from stepcore.fn.source import BodySyntaxError, dotted, statements
 from stepcore.fn.walk.calls import CallWalk
 from stepcore.fn.walk.finding import BodyKind
+
+_LOOKS: Final = 3  # at helpers that call each other
 
 
 class Walker(CallWalk):
@@ -33,6 +35,10 @@ class Walker(CallWalk):
         if self._level == 0:
             body = tuple(body)
             self._expect(body)
+            if _call_each_other(body):
+                self._look_ahead(body)
+        elif _call_each_other(body := tuple(body)):
+            self._look_ahead(body)
         self._level += 1
         for statement in body:
             self._body.append(statement)
@@ -52,6 +58,20 @@ class Walker(CallWalk):
         self.expression(node.value)
         for target in node.targets:
             self._target(target, node.value)
+
+    def _look_ahead(self, body: Sequence[ast.stmt]) -> None:
+        """Look at helpers that call themselves or later ones until it is known what each of them does; tell nothing."""
+        if self._looks_ahead:  # the look at the helper around is taken as often
+            return
+        helpers = [statement for statement in body if isinstance(statement, ast.FunctionDef)]
+        found, names, level = len(self.findings), dict(self.own.names), self._level
+        self._level, self._looks_ahead = level + 1, True
+        for _ in range(_LOOKS):
+            for helper in helpers:
+                self._helper(helper)
+        self._level, self._looks_ahead = level, False
+        del self.findings[found:]
+        self.own.names = names
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         self._types(node)
@@ -93,6 +113,7 @@ class Walker(CallWalk):
         around = self.own.held(node.iter)
         self._target(node.target, None)
         self.own.bind(node.target, self.own.heap.at(around))
+        self.own.unsettle(assigned_names([node]))
         self.own.widen(node)
         self._depth += 1
         self._branches(node.body, node.orelse)
@@ -104,11 +125,14 @@ class Walker(CallWalk):
 
     def _branches(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
         before, functions, known = dict(self.own.names), dict(self.own.callables), self._bulk.mark()
+        helpers = dict(self.own.helpers)
         self.statements(body)
         after_body, callables = self.own.names, self.own.callables
+        defined, self.own.helpers = self.own.helpers, helpers
         self.own.names, self.own.callables = before, dict(functions)
         self._bulk.reset(known)
         self.statements(orelse)
+        self.own.either(defined)
         self._bulk.reset(known)  # nothing that only one arm binds is known afterwards
         for name, held in after_body.items():  # what may hold on one path may hold afterwards
             self.own.names[name] = self.own.heap.few(held | self.own.names.get(name, held))
@@ -147,8 +171,9 @@ class Walker(CallWalk):
     def _helper_body(self, node: ast.FunctionDef, defaults: dict[str, Held]) -> None:
         kind = self.kind
         parameters = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-        outer = self.own.enter(node.name, parameters)
+        outer = self.own.enter(node, node.name, parameters)
         local = assigned_names(node.body)
+        self.own.hide_helpers(local)
         if kind is BodyKind.PRELUDE:
             self.own.foreign = prelude_names(self.scope.prelude) - {argument.arg for argument in node.args.args}
         self.own.foreign -= local
@@ -162,7 +187,18 @@ class Walker(CallWalk):
         self.statements(node.body)
         self._depth, self.kind = depth, kind
         self._bulk.reset(known)
-        self.own.leave(outer, node.name, parameters, defaults)
+        self.own.leave(outer, node, node.name, parameters, defaults)
+
+
+def _call_each_other(body: Sequence[ast.stmt]) -> bool:
+    """Whether a helper names itself or one that stands further down."""
+    later: set[str] = set()
+    for statement in reversed(body):
+        if isinstance(statement, ast.FunctionDef):
+            later.add(statement.name)
+            if any(isinstance(node, ast.Name) and node.id in later for node in ast.walk(statement)):
+                return True
+    return False
 
 
 def foreign(scope: FnScope) -> Foreign:
@@ -193,7 +229,15 @@ def _foreign(scope: FnScope) -> Foreign:
         except (budget.OutOfBudget, RecursionError):
             return found
     closed = (name for name, value in once.items() if walker.own.held(value).is_closed)
-    return replace(found, helpers=walker.own.helpers, tensors=frozenset(closed))
+    iterators = frozenset(name for name, value in once.items() if _is_iterator(value))
+    return replace(found, helpers=walker.own.helpers, tensors=frozenset(closed), iterators=iterators)
+
+
+def _is_iterator(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and dotted(value.func) in _ITERATORS
+
+
+_ITERATORS: Final = (("zip",), ("enumerate",), ("reversed",))
 
 
 def _walked(scope: FnScope, prelude: CodeBlock, found: Foreign) -> Walker:
