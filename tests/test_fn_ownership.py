@@ -207,6 +207,10 @@ REFUSED = {
     "a method that puts into a list": "a = []\nh = a.append\nh(input[0])\na[0].zero_()",
     "a method that orders a list": "a = [input[0] * 2, input[0]]\nh = a.reverse\nh()\na[0].zero_()",
     "a method of a dictionary by a name": "h = table.get\nh('a').zero_()",
+    "what a lambda found": "def f(x):\n  return lambda: x\nf(input[0])().zero_()",
+    "what a lambda in a list gives": "fs = [lambda: c]\nfs[0]().append(1)",
+    "what a lambda that is handed on gives": "def h(f):\n  return f()\nh(lambda: input[0]).zero_()",
+    "what a lambda gives unless told": "f = lambda q=c: q\nf().append(3)",
     "a helper of one arm": "f = own\nif M_value > 3:\n  f = through\nf(input[0]).zero_()",
     "a helper of either arm": (
         "if M_value > 3:\n  def f(x):\n    x.zero_()\nelse:\n  def f(x):\n    return x\nf(input[0])"

@@ -49,8 +49,8 @@ class BodyValues(BodyNames):
                 return self.named(name)
             case ast.Subscript():
                 return self._part(node)
-            case ast.Attribute():
-                return self._attribute(node)
+            case ast.Attribute() | ast.Lambda():
+                return self._attribute(node) if isinstance(node, ast.Attribute) else self._lambda(node)
             case ast.Call():
                 return self._called(node)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
@@ -204,6 +204,14 @@ class BodyValues(BodyNames):
             operand = operand.value
         field = operand.value if isinstance(operand, ast.Attribute) and operand.attr in _FIELDS else operand
         return operand if isinstance(field, ast.Call) else None
+
+    def _lambda(self, node: ast.Lambda) -> Held:
+        """Return a lambda, which holds what it may give of what it found where it was made."""
+        before = self.names
+        self.names = {**before, **dict.fromkeys((argument.arg for argument in node.args.args), OWN)}
+        given = [self.held(node.body), *map(self.held, node.args.defaults)]
+        self.names = before
+        return self.heap.make(node, map(self.heap.reach, given))
 
     # Calls ------------------------------------------------------------------------------------------------------
 
