@@ -103,6 +103,12 @@ WRONG = {
     "for t in E0:\n    print(t)": "E0 is one stream and cannot be taken apart",
     "x = range(M)": "M is a size, and range takes numbers; write the number of M, as in a stream's ctx[M]",
     "x = torch.zeros((M, 2))": "M is a size, and torch.zeros takes numbers",
+    "x = M.subs({M: 4})": "M is a size of stepcore.dims, and they have no .subs; sizes with the methods of sympy",
+    "x = M[0]": "M is a size and cannot be indexed; its number is a stream's ctx[M]",
+    "x = len(M)": "M is a size and has no length",
+    "x = M(4)": "M is a size and cannot be called",
+    "P = sympy.Symbol('P')\nx = int(P)": "P is a size, and int takes numbers",
+    "P = sympy.Symbol('P')\nx = P[0]": "P is a size and cannot be indexed",
     "E1 = step.Map(fn=twice)(E0)": "step.Map(fn=twice) is an operator and no function; write .apply(...)",
     "E1 = step.Map(fn=twice).aply(E0)": "operators have no .aply; write .apply(...)",
     "with torch.no_grad():\n    a, b, c = step.Copy().apply(E0)": "Copy gives two streams",
@@ -150,6 +156,10 @@ def test_of_what_is_raised_on_purpose_nothing_is_told(body: str) -> None:
 
 
 RIGHT = [
+    "P = sympy.Symbol('P')\nx = [P.subs({P: 3}), sympy.simplify(P * 2 / 2), len(P.free_symbols)]",
+    "x = [M.is_symbol, str(M), M.symbols(), {M: 1}[M]]",
+    "def K(x):\n    return x\n\n\nx = K(3)",
+    "K = [1]\nx = [K[0], len(K), K.copy()]",
     "assert torch.equal(step.Map(fn=twice).apply(E0).data[0], torch.arange(12.0).view(3, 4) * 2)",
     "torch.testing.assert_close(step.Map(fn=twice).apply(E0).data[0], expected=2 * torch.arange(12.0).view(3, 4))",
     "x = [torch.sum(step.Map(fn=twice).apply(each).data[0]) for each in step.Copy().apply(E0)]",
@@ -312,6 +322,7 @@ def test_what_python_runs_is_not_refused(body: str) -> None:
 
 
 PUBLISHED_RIGHT = [
+    "x = [M.subs({M: 3}), (M * N / N).simplify(), len(M.free_symbols)]",
     "n = N / 2",
     "n = E0.ctx[Symbol('M')]",
     "assert E0.shape == [N, M]",

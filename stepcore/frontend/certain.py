@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from stepcore.findings.diagnostics import Edit, Fix
 from stepcore.findings.near import nearest
 from stepcore.fn import allow
+from stepcore.frontend.misused_sizes import misused_size
 from stepcore.frontend.script_uses import ScriptUses
 from stepcore.frontend.values import ModuleRef, StreamRef, Value
 from stepcore.sizes.dim import Dim
@@ -42,7 +43,7 @@ _PARTLY: Final = frozenset(
     {ast.IfExp, ast.BoolOp, ast.Assert, ast.Compare, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp}
     | {ast.AnnAssign, ast.Dict}
 )
-_ASKED: Final = frozenset({ast.Name, ast.Subscript, ast.BinOp, ast.Call, ast.Assign})
+_ASKED: Final = frozenset({ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.Call, ast.Assign})
 _WHOLE: Final = "operators take whole streams, and element functions see the elements"
 _MOST_SHOWN: Final = 8
 _MAKERS: Final = allow.CREATION | {"rand", "randn"}
@@ -126,6 +127,7 @@ class _Asked:
     place: int = 0  # of the statement at the top level that is looked at
     last: dict[str, int] = field(default_factory=dict)  # what names of loops are in the last round
     _uses: ScriptUses | None = None
+    _symbols: dict[str, str] | None = None
 
     @property
     def uses(self) -> ScriptUses:
@@ -141,6 +143,13 @@ class _Asked:
         """Report what no run gets past."""
         if type(node) not in _ASKED:
             return
+        wrong = misused_size(node, self._symbol, self.uses.sizes)
+        if wrong is not None:
+            self._report(node, *wrong)
+        else:
+            self._look(node)
+
+    def _look(self, node: ast.AST) -> None:
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
                 self._known(node, name)
@@ -231,8 +240,8 @@ class _Asked:
         return False
 
     def _number(self, node: ast.Call, argument: ast.expr) -> None:
-        """Report a size of ``stepcore.dims`` where only a number will do."""
-        if isinstance(argument, ast.Name) and argument.id in self.uses.sizes and self.uses.is_once(argument.id):
+        """Report a size where only a number will do."""
+        if isinstance(argument, ast.Name) and self._symbol(argument) is not None:
             text = f"{argument.id} is a size, and {self.el.text(node.func)} takes numbers"
             self._report(argument, text, f"write the number of {argument.id}, as in a stream's ctx[{argument.id}]")
 
@@ -258,14 +267,20 @@ class _Asked:
         if node.id in self.uses.sizes:
             value = self.el.frame.scope.find(node.id)
             return str(value) if isinstance(value, Dim) else None
-        for statement in self.tree.body:
-            match statement:
-                case ast.Assign(
-                    targets=[ast.Name(id=bound)], value=ast.Call(func=maker, args=[ast.Constant(value=text)])
-                ):
-                    if bound == node.id and _last_name(maker) == "Symbol" and isinstance(text, str):
-                        return text
-        return None
+        return self._made_symbols.get(node.id)
+
+    @property
+    def _made_symbols(self) -> dict[str, str]:
+        """The names of symbols that the script makes, by what it binds them to."""
+        if self._symbols is None:
+            self._symbols = {}
+            for statement in self.tree.body:
+                match statement:
+                    case ast.Assign(
+                        targets=[ast.Name(id=bound)], value=ast.Call(func=maker, args=[ast.Constant(value=str(text))])
+                    ) if _last_name(maker) == "Symbol":
+                        self._symbols[bound] = text
+        return self._symbols
 
     # Lists ------------------------------------------------------------------------------------------------------
 
