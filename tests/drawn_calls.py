@@ -300,6 +300,7 @@ def _schemas() -> dict[str, list[list[Any]]]:
 def _callables() -> list[tuple[str, str]]:
     """Return the spaces and names of what the allow-list admits and torch has a schema of; nothing that draws."""
     pure = {space: allow.NAMESPACES[space][0] - allow.DRAWING.get(space, frozenset()) for space in _CALLED}
+    pure["torch"] -= {"range"}  # ends the process where its step is less than 1 and its type is one of whole numbers
     pure["torch.Tensor"] = allow.TENSOR_METHODS - allow.RANDOM_METHODS
     known = _schemas()
     return [(space, name) for space in pure for name in sorted(pure[space]) if _PREFIX.get(space, "") + name in known]
