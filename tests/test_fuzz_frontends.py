@@ -111,7 +111,7 @@ def _tokens(text: str) -> list[str]:
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "truncated": {f"{path} {name}": (path, t) for path in PATHS for name, t in truncated(TEXTS[path]).items()},
     "beheaded": {f"{path} {name}": (path, t) for path in PATHS for name, t in beheaded(TEXTS[path]).items()},
-    "mutated": {f"{path} {name}": (path, t) for path in PATHS for name, t in mutated(TEXTS[path], 1, 250).items()},
+    "mutated": {f"{path} {name}": (path, t) for path in PATHS for name, t in mutated(TEXTS[path], 1, 120).items()},
     "hurtful": hurtful(),
     "hurtful files": hurtful_files(),
 }

@@ -98,6 +98,8 @@ def cursor_at(
 
 def _look(analysis: Analysis, offset: int, word: Span, task: tuple[str, str] | None) -> Cursor | None:
     text = analysis.source.text
+    if _in_comment(text[text.rfind("\n", 0, word.start) + 1 : word.start]):
+        return None
     for trial in _trials(text, word):
         if not _is_readable(analysis, word, trial):
             continue  # which is known sooner than what the whole document comes to
@@ -134,8 +136,10 @@ def _trials(text: str, word: Span) -> Iterator[str]:
     rest, below = after[:line_end].rstrip(), after[line_end:]
     closed = closing(before)
     statement = _statement_lines(before)[0].lstrip()
-    yield from (before + mark + after for mark in _MARKS)
-    yield from (before + mark + closed + below for mark in _MARKS)
+    forms = [after, closed + below]
+    if closed and not rest:
+        forms.reverse()  # mostly nothing below closes what was just opened; where it does, this form cannot be parsed
+    yield from (before + mark + form for form in forms for mark in _MARKS)
     for tail in _tails(statement):
         yield from (before + mark + end + tail + below for end in dict.fromkeys((rest, closed)) for mark in _MARKS)
     start = len(before) - len("\n".join(_statement_lines(before)))
@@ -159,19 +163,31 @@ def _filled(text: str) -> str:
     return _EMPTY.sub(lambda match: match.group() + "...", text)
 
 
+def _in_comment(line: str) -> bool:
+    """Return whether a line has a comment; whatever marked form is tried there, it could not be read."""
+    return "#" in line and any(character == "#" for character in _outside_quotes(line))
+
+
+def _outside_quotes(line: str) -> Iterator[str]:
+    """Yield the characters of a line that stand in no quotes."""
+    quote = ""
+    for character in line:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        else:
+            yield character
+
+
 def closing(text: str) -> str:
     """Return the brackets that are open at the end of the last paragraph of ``text``, closed in order."""
     stack: list[str] = []
     for line in _statement_lines(text):
-        quote = ""
-        for character in line:
-            if quote:
-                quote = "" if character == quote else quote
-            elif character in "\"'":
-                quote = character
-            elif character == "#":
+        for character in _outside_quotes(line):
+            if character == "#":
                 break
-            elif character in _PAIRS:
+            if character in _PAIRS:
                 stack.append(_PAIRS[character])
             elif stack and character == stack[-1]:
                 stack.pop()

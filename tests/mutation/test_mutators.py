@@ -217,7 +217,7 @@ def run(toy: Path) -> Run:
 def test_from_end_to_end(run: Run, toy: Path) -> None:
     before = {path: path.read_bytes() for path in toy.rglob("*.py")}
     # Stuck mutants are waited for; an honest one needs a small part of these seconds of work.
-    done = run("--at-least", "50", "--timeout", "4")
+    done = run("--at-least", "50", "--timeout", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert {path: path.read_bytes() for path in toy.rglob("*.py")} == before
     (file,) = (toy / "benchmarks" / "results").glob("mutation-????-??-??.json")
