@@ -320,7 +320,7 @@ def test_random_loops_compute_the_same_interchanged() -> None:
             is_ordered = "Streamify" in new.text
             assert is_ordered or may_join
             kinds["of a Map" if seed % 3 == 0 else "in order again" if is_ordered else "inside of the fold"] += 1
-    assert min(kinds.values()) > 8, kinds
+    assert min(kinds.values()) > count(8), kinds
 
 
 def split_module(rng: Random) -> str:
@@ -431,7 +431,7 @@ def test_random_tiles_compute_the_same_in_other_sizes() -> None:
             kinds["a name" if by_name else "a number"] += 1
             kinds["odd"] += int(size) not in (2 * before, before // 2)
         assert found == wanted, text
-    assert min(kinds.values()) > 8, kinds
+    assert min(kinds.values()) > count(8), kinds
 
 
 def test_parts_of_a_fold_stay_whole_in_tiles_of_other_sizes() -> None:
