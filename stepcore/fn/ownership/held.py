@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -20,15 +21,15 @@ Key: TypeAlias = "int | str"
 _DEEPEST: Final = 8  # steps into a parameter that are told apart
 
 
-class HeldFunction:
+class HeldFunction(ABC):
     """What a value may be that is called: a helper function, or one of torch."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def label(self) -> str:
         """What it is called by, for an order that is the same in each run."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
