@@ -88,7 +88,7 @@ class Fake:
 class Desk:
     """One open document, and what its client was told."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "file.py", text: str = TEXT) -> None:
         self.parts = Server().parts
         inbox: Any = SimpleNamespace(wake=lambda: None)
         self.parts.loop.start(inbox)
@@ -99,8 +99,9 @@ class Desk:
         editor.publish = editor.refresh = lambda *_: None
         simulators: Any = self.parts.simulators
         simulators.of = lambda _module: self.fake
-        self.uri = (folder / "file.py").as_uri()
-        self.parts.documents.open(types.TextDocumentItem(self.uri, types.LanguageKind.Python, 1, TEXT))
+        self.uri = (folder / name).as_uri()
+        language = types.LanguageKind.Python if name.endswith(".py") else types.LanguageKind.Yaml
+        self.parts.documents.open(types.TextDocumentItem(self.uri, language, 1, text))
         found = self.parts.documents.module_of(self.uri)
         assert found is not None
         self.module = found

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from lsprotocol import types
 
 from stepcore.findings.codes import Outcome, Phase, about
-from stepcore.findings.diagnostics import Diagnostic
+from stepcore.findings.diagnostics import Diagnostic, Severity
 from stepcore.ide.model import ProgramInfo
 from stepcore.ide.results import failure_diagnostics, mismatch_text, number_text, output_span, run_diagnostics
 from stepcore.jobdata.editor import Mismatch, PlainPosition, PlainRange, ProgramState, ProgramStatus, SimulationParams
@@ -297,7 +297,7 @@ class Simulation:
             is_decided = held is not None and held.state in ("passed", "failed")
             if not info.is_runnable or (on_save and (not info.has_reference or is_decided)):
                 continue
-            self._queue(module, simulator, info, self.fingerprint(analysis, info))
+            self._queue(module, simulator, info, analysis)
         self.show(module, analysis)
         if infos:
             runnable = any(info.is_runnable for info in infos)
@@ -353,15 +353,16 @@ class Simulation:
         run.task.cancel()
         return True
 
-    def _queue(self, module: Module, simulator: Simulator, info: ProgramInfo, mark: str) -> None:
+    def _queue(self, module: Module, simulator: Simulator, info: ProgramInfo, analysis: Analysis) -> None:
         runs = self._runs[module.uri]
         old = runs.get(info.name)
         before = None if old is None else old.ended
+        mark = self.fingerprint(analysis, info)
         run = runs[info.name] = ProgramRun(mark, self._environment(module), before=before)
-        request = self._request(module, info)
+        request = self._request(module, info, analysis)
         run.task = asyncio.create_task(self._run(module, simulator, run, request))
 
-    def _request(self, module: Module, info: ProgramInfo) -> SimulateRequest:
+    def _request(self, module: Module, info: ProgramInfo, analysis: Analysis) -> SimulateRequest:
         settings, project = self._held(module)
         task = self._around.projects.task(module)
         text, path = task or (module.source.text, module.path)
@@ -374,6 +375,7 @@ class Simulation:
             affine=settings.affine or project.config.affine,
             values=_VALUES,
             batch=str(self._batches),
+            clean=task is None and is_clean(analysis, text),
         )
 
     async def _run(self, module: Module, simulator: Simulator, run: ProgramRun, request: SimulateRequest) -> None:
@@ -435,6 +437,13 @@ class Simulation:
         if self._around.documents.is_open(module):
             self.show(module)
             self._around.findings.changed(module)
+
+
+def is_clean(analysis: Analysis, text: str) -> bool:
+    """Whether all of a task was checked as it is sent, without an error: its run need not search it once more."""
+    if analysis.kind != "task" or analysis.source.text != text:
+        return False
+    return not any(found.severity is Severity.ERROR for found in analysis.diagnostics)
 
 
 def _unexamined(error: JobError) -> JobError:

@@ -28,7 +28,8 @@ class VerifyRequest(Record):
     """A task or a Python file; ``path`` as users know it, ``file`` absolute (a worker stands in a folder of its own).
 
     ``program`` chooses one of a Python file, ``dims`` replaces default sizes. Jobs with one ``batch`` that follow one
-    another import a user's file once.
+    another import a user's file once. ``clean``: this is a task, and its sender, which is of this very version, checked
+    this text and found no error; its functions, ``global`` and references are not searched for errors again.
     """
 
     path: str
@@ -40,6 +41,7 @@ class VerifyRequest(Record):
     seed: int = 42
     affine: AffineRule = "strict"
     batch: str | None = None
+    clean: bool = False
 
     @property
     def place(self) -> str:

@@ -97,13 +97,14 @@ def forget_tasks() -> None:
     _imported_for.cache_clear()
 
 
-def prepared_task(path: str, text: str, dims: Mapping[str, int], seed: int) -> Prepared:
+def prepared_task(request: VerifyRequest) -> Prepared:
     """Return the task of a YAML file, from the cache if it is there.
 
     Raises:
-        JobError: the file is no usable task, or ``dims`` do not suit it.
+        JobError: the file is no usable task, or the order's sizes do not suit it.
         SimError: its data cannot be drawn.
     """
+    path, text, dims, seed = request.path, request.text, request.dims, request.seed
     key = (path, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), tuple(sorted(dims.items())), seed)
     found = _cache.get(key)
     if found is None:
@@ -112,7 +113,8 @@ def prepared_task(path: str, text: str, dims: Mapping[str, int], seed: int) -> P
             raise unusable(task.source, task.diagnostics, "this file holds no task: inputs and outputs are missing")
         spec = _with_dims(task.spec, dims)
         task = replace(task, spec=spec)
-        found = _prepared(task, spec, seed)
+        faults = [] if request.clean and not dims else task_faults(task)  # an owner checks at the default sizes
+        found = _prepared(task, spec, seed, faults)
         before = next((_cache[old] for old in reversed(_cache) if old[0] == path and old[2:] == key[2:]), None)
         if before is not None:  # mostly only the program was edited
             found.session.learn(before.session)
@@ -123,8 +125,7 @@ def prepared_task(path: str, text: str, dims: Mapping[str, int], seed: int) -> P
     return found
 
 
-def _prepared(task: TaskFile, spec: ProgramSpec, seed: int) -> Prepared:
-    faults = task_faults(task)
+def _prepared(task: TaskFile, spec: ProgramSpec, seed: int, faults: list[Diagnostic]) -> Prepared:
     block = spec.scope.prelude
     of_global = [item for item in faults if block is not None and _holds(block.source.outer, item.span)]
     if of_global:  # a session runs it when it is made
@@ -150,7 +151,7 @@ def candidates(request: VerifyRequest) -> list[Candidate]:
     seed, affine, program = request.seed, request.affine, request.program
     if request.path.endswith(".py"):
         return _python_candidates(request)
-    prepared = prepared_task(request.path, request.text, request.dims, seed)
+    prepared = prepared_task(request)
     task = prepared.task
     if program is not None and program != task.name:
         raise JobError("STEP910", f"there is no program {one_line(program)}; this task is called {one_line(task.name)}")
