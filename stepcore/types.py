@@ -140,7 +140,7 @@ class StreamType:
 
 def element_text(element: Element, names: Mapping[Element, str]) -> str:
     """Return an element type as its user calls it: by its name, or by those of its components, where there are some."""
-    if element in names:
+    if names and element in names:  # a type that is looked for is hashed, and most files have no names for types
         return names[element]
     if isinstance(element, STuple):
         return f"[{', '.join(element_text(item, names) for item in element.items)}]"

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from scripts.torch_schemas.examples import MATRICES, REAL, wrapper_examples
+from scripts.torch_schemas.runs import REFUSALS
 from scripts.torch_schemas.schemas import variants
 from scripts.torch_schemas.table import spaces
 
@@ -20,8 +21,6 @@ _DTYPES: Final = {
 }  # fmt: skip
 # Options with which functions take other types: a mean is one of fractions.
 _WAYS: Final = {"reduction": "none", "return_indices": True}
-_ERRORS: Final = (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError, ImportError, LookupError,
-                  AttributeError)  # fmt: skip
 
 
 def kinds(admitted: dict[str, Sequence[str]]) -> dict[str, dict[str, str]]:
@@ -97,6 +96,6 @@ def _ends(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             function(*args, **kwargs)
-    except _ERRORS:
+    except REFUSALS:
         return False
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -13,6 +13,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from scripts.torch_schemas.examples import REAL
 from scripts.torch_schemas.schemas import is_written, pure_schemas, python_parameters, takes_anything, terms, variants
+
+# What a function of torch raises for arguments that it does not take.
+REFUSALS: Final = (RuntimeError, TypeError, ValueError, AssertionError, ImportError, LookupError, AttributeError,
+                   ArithmeticError)  # fmt: skip
 
 
 class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -43,8 +47,7 @@ def watched(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         with torch.no_grad(), warnings.catch_warnings(), witness:
             warnings.simplefilter("ignore")
             function(*args, **kwargs)
-    except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError, ImportError, IndexError,
-            AttributeError):  # fmt: skip
+    except REFUSALS:
         return None
     changed = any(t._version != v or not torch.equal(t, c) for t, (c, v) in zip(given, before, strict=True))
     return witness.draws, witness.writes or changed
@@ -58,8 +61,7 @@ def gives_complex(function: Callable[..., Any], examples: list[tuple[Any, ...]])
             with torch.no_grad(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 result = function(*args)
-        except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError, ImportError, LookupError,
-                AttributeError):  # fmt: skip
+        except REFUSALS:
             continue
         parts = result if isinstance(result, tuple | list) else (result,)
         kinds.append(any(isinstance(part, Tensor) and part.is_complex() for part in parts))
@@ -95,8 +97,7 @@ def shares(function: Callable[..., Any], args: tuple[Any, ...]) -> bool:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = function(*own)
-    except (RuntimeError, TypeError, ValueError, AssertionError, NotImplementedError, ImportError, LookupError,
-            AttributeError, ArithmeticError):  # fmt: skip
+    except REFUSALS:
         return False
     if any(tensor._version for tensor in given):
         return False

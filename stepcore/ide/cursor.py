@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias, cast
 
+from stepcore.fn.nodes import parts_of
 from stepcore.frontend.syntax import node_span, parse_blocks, parse_suite
 from stepcore.frontend.values import UNKNOWN, Value
 from stepcore.ide.analysis import Analysis, DocumentUnit, analyze
@@ -258,8 +259,8 @@ def _path(root: ast.AST, lines: list[int]) -> tuple[ast.AST, ...] | None:
         return None  # as nearly all of a block
     if _is_marked(root):
         return (root,)
-    for child in ast.iter_child_nodes(root):
-        found = _path(child, lines)
+    for child in root.names if isinstance(root, ast.Import | ast.ImportFrom) else parts_of(root):
+        found = None if child is None else _path(child, lines)
         if found is not None:
             return (*found, root)
     return None
@@ -267,7 +268,7 @@ def _path(root: ast.AST, lines: list[int]) -> tuple[ast.AST, ...] | None:
 
 def _holds_any(statement: ast.stmt, lines: list[int]) -> bool:
     """Return whether a statement, with its decorators, stands in one of ``lines``."""
-    first = min(node.lineno for node in (statement, *getattr(statement, "decorator_list", ())))
+    first = min([statement.lineno, *(node.lineno for node in getattr(statement, "decorator_list", ()))])
     return any(first <= line <= (statement.end_lineno or first) for line in lines)
 
 
