@@ -385,3 +385,19 @@ def test_lists_of_long_bodies_are_not_all_told_apart(body: str) -> None:
         patch.setattr(Held, "__or__", counted)
         codes(body)
     assert joined < 1000 * body.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("c[0] += 1", "c must not change in place: what `global` makes is the same in each call"),
+        ("c.append(x)", "c must not change in place: what `global` makes is the same in each call"),
+        ("w.zero_()", "w may be ctx, or a view of a weight, and must not change in place"),
+    ],
+)
+def test_a_helper_of_global_is_told_why_it_must_not_keep_count(line: str, told: str) -> None:
+    text = f"c = [0]\nw = input_data['W']\ndef count(x):\n    {line}\n    return x\n"
+    prelude = CodeBlock(Embedded.whole(text))
+    (found,) = check_block(prelude, FnScope(prelude=prelude, parameters=("W",)), "prelude")
+    assert found.code == "STEP310"
+    assert found.message.startswith(told)

@@ -324,6 +324,8 @@ class Ownership(BodyValues):
         name = root.id if isinstance(root, ast.Name) else "this tensor"
         if name in self.helpers or name in self.scope.helpers:
             return f"{name} changes what it is given, and that is no value of this body's own; hand over a clone()"
+        if self._may_bind and self._helper and not self.heap.reaches_others(self.names.get(name, OWN)):
+            return f"{name} must not change in place: what `global` makes is the same in each call; return a new value"
         if self._may_bind:
             what = "ctx" if name == "ctx" else f"{name} may be ctx, or a view of a weight, and"
             return f"{what} must not change in place; write ctx[E] = 3 for a size, and clone() for a tensor"
