@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,24 @@ from stepserver.simulation import is_clean
 from test_faults import OF_FUNCTIONS, OF_GLOBAL
 from test_server_provisional import Desk, settled
 
-FAULTY = OF_FUNCTIONS | OF_GLOBAL
+# The comment stands at the head of the program, whose lines, or whose very text, are those of a function, too.
+_HEAD = "return step.Map(fn=fn_f).apply(E0)"
+_TASK = {
+    "inputs": [{"name": "E0", "dtype": "fp32", "dims": ["M", "N"], "data_gen": "torch.randn"}],
+    "fns": [
+        {"name": name, "func_name": f"fn_{name}", "input_dtype": "fp32", "output_dtype": "fp32", "apply": body}
+        for name, body in (("f", "return [input[0] * 2]"), ("g", "return [torch.load('x')]"))
+    ],
+    "outputs": [{"name": "S0", "dtype": "fp32", "dims": ["M", "N"], "data_transform": ["input_data['E0'] * 2"]}],
+}
+OF_COMMENTS = {
+    "one line": f'{{"impl": "{_HEAD}  # stepsmith: ignore\\n\\\n  ", {json.dumps(_TASK)[1:]}\n',
+    "one text": TASK.replace(
+        "  apply: |\n    return [input[0] * 2]", f"  apply: &impl |  # stepsmith: ignore\n    {_HEAD}"
+    ).replace("fn_double", "fn_f")
+    + "impl: *impl\n",
+}
+FAULTY = OF_FUNCTIONS | OF_GLOBAL | OF_COMMENTS
 OVERUSED = TASK + "impl: |-\n  E1 = step.Zip().apply((E0, E0))\n  return E0\n"
 
 

@@ -82,8 +82,13 @@ def check_text(
         if not with_names:  # a third of all objects, which the collector would have to look through
             _forget_names(result)
     extents = covered(result)
-    if impl is None or result.task is None:
+    if result.task is None:
         result.diagnostics = suppress(result.source, result.diagnostics, extents)
+    elif impl is None:
+        of_program = {id(item) for program in result.programs for item in program.diagnostics}
+        own = [item for item in result.diagnostics if id(item) in of_program]
+        beside = [item for item in result.diagnostics if id(item) not in of_program]
+        result.diagnostics = suppress(result.source, own, extents, beside)  # as :func:`task_faults` has it
     else:
         result.diagnostics = suppress(result.source, result.diagnostics, [])
         result.impl_diagnostics = suppress(result.task.impl_source, result.impl_diagnostics, extents)

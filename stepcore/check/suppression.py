@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from stepcore.findings.codes import CODES, about
@@ -17,30 +18,39 @@ def unsuppressed(source: SourceFile, found: list[Diagnostic], programs: list[Spa
     return _unsuppressed(source, found, programs)[0]
 
 
-def suppress(source: SourceFile, found: list[Diagnostic], programs: list[Span]) -> list[Diagnostic]:
+def suppress(
+    source: SourceFile, found: list[Diagnostic], programs: list[Span], beside: Iterable[Diagnostic] = ()
+) -> list[Diagnostic]:
     """Drop findings that the file asks to ignore, report requests that ignore nothing, and sort by position.
 
-    ``programs`` are the extents of the programs (:func:`program_extent`).
+    ``programs`` are the extents of the programs (:func:`program_extent`). Findings ``beside`` them are covered by
+    comments on their own lines only, although they may share lines with a program, or its very text.
     """
-    kept, unused = _unsuppressed(source, found, programs)
+    kept, unused = _unsuppressed(source, found, programs, beside)
     return sorted([*kept, *unused], key=lambda item: (item.span.start, item.code))
 
 
 def _unsuppressed(
-    source: SourceFile, found: list[Diagnostic], programs: list[Span]
+    source: SourceFile, found: list[Diagnostic], programs: list[Span], beside: Iterable[Diagnostic] = ()
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """Return the findings that are left, and those about comments that ignore nothing."""
-    by_line: dict[int, list[Diagnostic]] = {}
-    for item in found:
-        by_line.setdefault(source.line_col(item.span.start)[0], []).append(item)
+    by_line, others = _by_line(source, found), _by_line(source, beside)
     unused: list[Diagnostic] = []
     for match in _SUPPRESSION.finditer(source.text):
         line, _ = source.line_col(match.start())
         codes = {code.strip() for code in (match.group(1) or "").split(",") if code.strip()}
         taken = _take(by_line, _covered_lines(source, line, programs), codes)
+        taken = _take(others, range(line, line + 1), codes) or taken
         if not taken and not any(about(code).timed for code in codes):
             unused.append(_unused_suppression(source, Span(match.start(), match.end()), codes))
-    return [item for items in by_line.values() for item in items], unused
+    return [item for lines in (by_line, others) for items in lines.values() for item in items], unused
+
+
+def _by_line(source: SourceFile, found: Iterable[Diagnostic]) -> dict[int, list[Diagnostic]]:
+    by_line: dict[int, list[Diagnostic]] = {}
+    for item in found:
+        by_line.setdefault(source.line_col(item.span.start)[0], []).append(item)
+    return by_line
 
 
 def _take(by_line: dict[int, list[Diagnostic]], lines: range, codes: set[str]) -> bool:

@@ -186,7 +186,7 @@ def _python_candidates(request: VerifyRequest) -> list[Candidate]:
     if program is not None and program not in names:
         raise JobError("STEP910", _no_program(program, set(names), result))
     if not names and result.script is not None:
-        text = "this script has no function with @step.program; `stepsmith verify` runs it with its own checks"
+        text = "this script has no function with @step.program; `stepsmith verify` runs it, and compares by its asserts"
         raise JobError("STEP910", text)
     if not names:
         raise unusable(result.source, result.diagnostics, "no STeP program: no function with @step.program", "STEP910")
