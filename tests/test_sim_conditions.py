@@ -77,6 +77,8 @@ CONDITIONS = [
     ("{x}.clamp(-1000.0, 1e5)", "{x}"),
     ("torch.nn.functional.hardtanh({x}, -30.0, 30.0)", "{x}"),
     ("torch.nn.functional.threshold({x}, -40.0, 2.0)", "{x}"),
+    ("torch.nn.functional.hardshrink({x}, 0.02)", "{x}"),
+    ("torch.nn.functional.softshrink({x}, 0.02)", "{x} - 0.02 * torch.sign({x})"),
     ("torch.nn.functional.huber_loss({x}, {x} * 0, reduction='none', delta=90.0)", "{x} * {x} / 2"),
     ("torch.maximum({x}, torch.tensor(-60.0, dtype={x}.dtype))", "{x}"),
     ("torch.minimum({x}, torch.full_like({x}, 60.0))", "{x}"),
@@ -389,3 +391,29 @@ def test_where_the_search_for_a_dependence_ends_is_told(monkeypatch: pytest.Monk
     assert found.untested is not None
     (told,) = found.untested.conditions
     assert told.note.startswith("the search for data on which results depend on E0 ended after 0 runs of the reference")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("({x} > 0).all()", "never"),
+        ("(~({x} > 0).all()).float()", "never"),
+        ("({x} > 0).all().float()", "never"),
+        ("({x} > 0).prod()", "never"),
+        ("({x} > 300000).all(0)", "never"),
+        ("({x} > -300000).any()", "always"),
+        ("torch.allclose({x}, {x}.abs() + 1)", "never"),
+        ("({x} > 0).any(0)", ""),
+        ("torch.isnan({x}).any()", ""),
+        ("(~torch.isfinite({x})).any()", ""),
+        ("({x} == {x}).all()", ""),
+    ],
+)
+def test_one_truth_value_of_many_that_is_always_the_same_is_told(asked: str, told: str) -> None:
+    """Each of the many goes both ways; the one is used as a number, where no arm shows that it decides."""
+    text = asked.format(x=X)
+    found = verdict(f"{X} + 0 * {text}", "input[0]")
+    assert found.accepted
+    notes = [] if found.untested is None else [note.note for note in found.untested.conditions]
+    assert len(notes) == bool(told)
+    assert all(f"was {told} true" in note for note in notes)

@@ -54,10 +54,10 @@ _ALIASES: Final = {
     "clip": "clamp", "fix": "trunc", "multiply": "mul", "subtract": "sub", "divide": "div", "sgn": "sign",
     "masked_scatter": "masked_fill", "true_divide": "div",
 }  # fmt: skip
-# The bounds that operations hold their first argument against: numbers, or names of arguments (``-name``: negated).
+# The bounds that operations hold their first argument against: numbers, or names of arguments.
 _BOUNDS: Final[dict[str, tuple[float | str, ...]]] = {
     "clamp": ("min", "max"), "clamp_min": ("min",), "clamp_max": ("max",), "hardtanh": ("min_val", "max_val"),
-    "threshold": ("threshold",), "hardshrink": ("lambd", "-lambd"), "softshrink": ("lambd", "-lambd"),
+    "threshold": ("threshold",), "hardshrink": ("lambd",), "softshrink": ("lambd",),
     "relu": (0.0,), "relu6": (0.0, 6.0), "leaky_relu": (0.0,), "prelu": (0.0,), "elu": (0.0,), "selu": (0.0,),
     "celu": (0.0,), "hardswish": (-3.0, 3.0), "hardsigmoid": (-3.0, 3.0), "sign": (0.0,), "heaviside": (0.0,),
     "abs": (0.0,), "maximum": ("other",), "minimum": ("other",), "fmax": ("other",), "fmin": ("other",),
@@ -67,6 +67,7 @@ _BOUNDS: Final[dict[str, tuple[float | str, ...]]] = {
 # These bend at their bounds and jump nowhere: what a program does exactly there says nothing more.
 _JOINS: Final = frozenset({"cat", "stack"})  # numbers beside constants: an order, or the least of them, comes after
 _CONTINUOUS: Final = _JOINS | _BOUNDS.keys() - {"threshold", "hardshrink", "sign", "heaviside", "bucketize.Tensor"}
+_OF_SIZE: Final = frozenset({"hardshrink", "softshrink"})  # compare how far from 0 a number is
 _OF_DIFFERENCE: Final = frozenset({"huber_loss", "smooth_l1_loss"})  # compare how far apart two arguments are
 # Stronger data are drawn for them, but what is never negative needs no note, and what joins numbers decides nothing.
 _UNSAID: Final = frozenset({"abs", "cat", "stack", "number"})
@@ -74,6 +75,9 @@ _NUMBERS: Final = frozenset({"item", "_local_scalar_dense"})  # a number of Pyth
 _MASKS: Final = {"where": 0, "masked_fill": 1, "masked_select": 1, "is_nonzero": 0, "item": 0, "_local_scalar_dense": 0}
 _STEPS: Final = frozenset({"floor", "ceil", "round", "trunc", "frac", "remainder", "fmod", "floor_divide"})
 _OF_NAN: Final = frozenset({"isnan", "isinf", "isfinite", "isneginf", "isposinf"})
+# What makes one truth value of many: it may go one way although each of them goes both.
+_TRUTHS: Final = frozenset({"all", "any", "prod"})
+_ASKED: Final = frozenset({"equal", "allclose"})  # which answer in Python
 _NEGATIONS: Final = frozenset({"logical_not", "bitwise_not"})
 _ORDERS: Final = frozenset({"argmax", "argmin", "argsort", "sort", "topk", "kthvalue", "median", "mode", "msort"})
 # What asks whether two numbers are equal, or rounds a half.
@@ -175,6 +179,7 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
         self.unstable = False
         self._python = python
         self._noted: dict[int, Tensor] = {}  # by their memory, truth values that were noted where they were compared
+        self._of_nan: dict[int, Tensor] = {}  # by theirs, those that are about NaN, which no data hold
 
     def marked(self, steps: Sequence[TapeStep], template: Sequence[Any], source: Embedded) -> list[Step]:
         """Return what runs the steps of a recorded body, those that may decide something each at its place.
@@ -242,11 +247,21 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
     def after(self, func: Any, args: tuple[Any, ...], found: Any) -> None:
         """See :meth:`FlowMode.after`: remember truth values noted where they were compared, or that are about NaN."""
         name = func.overloadpacket.__name__
-        is_known = _ALIASES.get(name, name) in _TRUE or name in _OF_NAN
-        if name in _NEGATIONS and isinstance(args[0], Tensor):
-            is_known = args[0].untyped_storage().data_ptr() in self._noted
-        if is_known and isinstance(found, Tensor):
-            self._noted[found.untyped_storage().data_ptr()] = found
+        if name in _ASKED and any(map(self._reached, args[:2])):
+            self._went(torch.tensor(found))
+        if not isinstance(found, Tensor) or not found.numel():  # which has no memory
+            return
+        given = args[0].untyped_storage().data_ptr() if args and isinstance(args[0], Tensor) else None
+        is_compared = _ALIASES.get(name, name) in _TRUE
+        is_of_itself = is_compared and len(args) > 1 and args[0] is args[1]
+        if name in _OF_NAN or is_of_itself or (name in _NEGATIONS | _TRUTHS and given in self._of_nan):
+            self._of_nan[found.untyped_storage().data_ptr()] = found
+        elif name in _TRUTHS and args[0].dtype == torch.bool:
+            if self._reached(found):
+                self._went(found != 0)
+        elif not is_compared and not (name in _NEGATIONS and given in self._noted):
+            return
+        self._noted[found.untyped_storage().data_ptr()] = found
 
     def _compare(self, kind: str, left: Any, right: Any) -> None:
         if not isinstance(left, Tensor) or not (self._reached(left) or self._reached(right)):
@@ -269,12 +284,12 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
         value = args[0]
         if name in _OF_DIFFERENCE:
             value = (args[0] - args[1]).abs()
+        elif name in _OF_SIZE:
+            value = args[0].abs()
         if not isinstance(value, Tensor) or not any(self._reached(each) for each in args[:2]):
             return
         for slot, bound in enumerate(bounds):
-            limit = bound if not isinstance(bound, str) else _argument(func, args, kwargs, bound.removeprefix("-"))
-            if isinstance(bound, str) and bound.startswith("-") and limit is not None:
-                limit = -limit
+            limit = bound if not isinstance(bound, str) else _argument(func, args, kwargs, bound)
             if not self._reached(args[0]) and isinstance(limit, Tensor):
                 self._note(name, slot, limit, value)
             elif limit is not None:
@@ -296,8 +311,11 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
     def _mask(self, mask: Any) -> None:
         if not isinstance(mask, Tensor) or mask.dtype != torch.bool or not self._reached(mask):
             return
-        if mask.untyped_storage().data_ptr() in self._noted or not mask.numel():
-            return
+        if mask.untyped_storage().data_ptr() not in self._noted and mask.numel():
+            self._went(mask)
+
+    def _went(self, mask: Tensor) -> None:
+        """Note that truth values are true, false or both."""
         ways = (Way.ABOVE if bool(mask.any()) else NOWHERE) | (NOWHERE if bool(mask.all()) else Way.BELOW)
         self._add("mask", 0, ways, None, ())
 
