@@ -25,15 +25,21 @@ from stepcore.records import Record
 ROOT = Path(__file__).resolve().parent.parent
 EXTENSION = ROOT / "editor-extension"
 PYTEST_NOTHING_COLLECTED = 5
+#: How many failures of a step the summary tells of, and how many lines of each: whoever sees only the end of a long
+#: output is to see why it failed.
+FAILURES_TOLD, LINES_TOLD = 3, 12
+#: What a browser test says that only followed another one, which failed (lib/session.mjs).
+NOT_TRIED = "not tried, as "
 
 
 @dataclass
 class Tally:
-    """What a step came to; ``skipped`` holds one reason for each thing that was not run."""
+    """What a step came to; ``skipped`` holds a reason for each thing that was not run, ``reasons`` for each failure."""
 
     passed: int = 0
     failed: int = 0
     skipped: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
 
 
 class Step(Record):
@@ -101,8 +107,9 @@ def read_junit(report: Path) -> Tally:
     for case in read_cases(report):
         name = (case.get("classname", ""), case.get("name", ""))
         skip = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
+        if reason := reason_of(case):
             failed.add(name)
+            tally.reasons.append(reason)
         elif skip is not None and skip.get("type") != "pytest.xfail":
             tally.skipped.append(f"{'.'.join(filter(None, name))}: {skip.get('message', '')}")
         else:
@@ -110,6 +117,17 @@ def read_junit(report: Path) -> Tally:
     tally.failed = len(failed)
     tally.passed = len(passed - failed)
     return tally
+
+
+def reason_of(case: ET.Element) -> str:
+    """Return the name of a case and the beginning of what its failure says; empty where it did not fail."""
+    failure = case.find("failure")
+    failure = case.find("error") if failure is None else failure
+    if failure is None:
+        return ""
+    name = ".".join(filter(None, (case.get("classname", ""), case.get("name", ""))))
+    lines = (failure.text or failure.get("message") or "").strip().splitlines()
+    return "\n  ".join([name, *(line.rstrip() for line in lines[:LINES_TOLD])])
 
 
 def node_missing() -> str:
@@ -154,10 +172,11 @@ def node_tests(*command: str, folder: Path) -> Tally:
         )  # fmt: skip
         code = subprocess.run([*command, *reporters], cwd=folder, check=False).returncode
         cases = read_cases(report)
-    failed = sum(case.find("failure") is not None for case in cases)
+    reasons = [reason for case in cases if (reason := reason_of(case))]
     skipped = [f"{case.get('name')}: skipped" for case in cases if case.find("skipped") is not None]
-    passed = len(cases) - failed - len(skipped)
-    return Tally(passed, failed or int(code != 0), skipped)
+    passed = len(cases) - len(reasons) - len(skipped)
+    first = [reason for reason in reasons if NOT_TRIED not in reason]
+    return Tally(passed, len(reasons) or int(code != 0), skipped, first)
 
 
 def extension_tests() -> Tally:
@@ -208,6 +227,7 @@ def total_of(tallies: Sequence[Tally]) -> Tally:
         passed=sum(tally.passed for tally in tallies),
         failed=sum(tally.failed for tally in tallies),
         skipped=[reason for tally in tallies for reason in tally.skipped],
+        reasons=[reason for tally in tallies for reason in tally.reasons],
     )
 
 
@@ -264,6 +284,8 @@ def summary(tallies: Mapping[str, Tally]) -> int:
     for name, tally in tallies.items():
         if tally.failed:
             print(f"FAILED: {name}")
+            for reason in tally.reasons[:FAILURES_TOLD]:
+                print(f"  {reason}")
     skipped = f", {len(total.skipped)} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}", flush=True)
     return 1 if total.failed else 0

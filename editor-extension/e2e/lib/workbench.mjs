@@ -15,11 +15,13 @@ const MISSED = 60_000;
 const SETTLED_MS = 250;
 
 /** Runs in the window. */
-function isLeftmostActive() {
+function isLeftmostFocused() {
   const groups = [...document.querySelectorAll(".editor-group-container")];
   const left = (group) => group.getBoundingClientRect().left;
   const active = groups.find((group) => group.classList.contains("active"));
-  return active !== undefined && groups.every((group) => left(active) <= left(group));
+  return (
+    active !== undefined && groups.every((group) => left(active) <= left(group)) && active.contains(document.activeElement)
+  );
 }
 
 /** Open the editor's window in a new page and wait until it can be used. */
@@ -52,13 +54,15 @@ export class Workbench {
   }
 
   /**
-   * Go to the leftmost group of editors, where files open from then on. A key that is pressed while a page of ours has the
-   * focus reaches the editor late: a file that is opened at once came into the group of that page, and covered it.
+   * Go to the leftmost group of editors, where files open from then on. A click into a page of ours has the focus at once, and
+   * the editor hears of it, as of keys that are pressed there, some time later: till then the leftmost group may still be
+   * the active one, and a file that is opened then comes into the group of that page, and covers it. Once the focus has come
+   * back, all that was said before was heard.
    */
   async firstGroup() {
     await eventually(async (wait) => {
       await this.page.keyboard.press("Control+1");
-      await this.page.waitForFunction(isLeftmostActive, undefined, wait);
+      await this.page.waitForFunction(isLeftmostFocused, undefined, wait);
     });
   }
 
