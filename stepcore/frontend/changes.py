@@ -25,8 +25,10 @@ from stepcore.frontend.sharing import (
     Sharing,
     is_pure,
 )
+from stepcore.frontend.syntax import parse_suite
 from stepcore.frontend.when_read import RunningPart, running, runs_later
 from stepcore.records import Record
+from stepcore.text.remembered import remembered_text
 
 # What gives or names whatever a module binds, by texts.
 _REFLECTING: Final = (
@@ -47,13 +49,23 @@ _MAIN: Final = "__name__"
 class Changes:
     """What the statements of one file bind and may change, each among the others."""
 
-    def __init__(self, statements: Sequence[tuple[ast.stmt, str]]) -> None:
-        """Take all statements of a file, in order, each with how it is written."""
+    def __init__(self, statements: Sequence[tuple[ast.stmt, str]], *, are_quiet: bool = False) -> None:
+        """Take all statements of a file, in order, each with how it is written.
+
+        ``are_quiet``: all stand in texts that are (:func:`is_quiet`).
+        """
         self._statements = [statement for statement, _ in statements]
         self._texts = {id(statement): text for statement, text in statements}
         self._named: dict[int, NamedIn] = {}  # by the identity of a statement
-        imports = [each for each in self._statements if isinstance(each, ast.Import | ast.ImportFrom)]
-        self._modules = dict(pair for each in imports for pair in imported_names(each))
+        self.are_quiet = are_quiet
+        self._signed: list[ast.stmt] = []
+        self._reflecting: list[ast.stmt] = []
+        self._has_words = self.reflects = self.binds_inside = False
+        if not are_quiet:
+            self._search(statements)
+
+    def _search(self, statements: Sequence[tuple[ast.stmt, str]]) -> None:
+        """Look for signs of what changes or binds anything."""
         whole = "\n".join(text for statement, text in statements if not is_main(statement))
         self._has_words = any(
             word in whole for word in REFLECTING_NAMES
@@ -66,6 +78,12 @@ class Changes:
         self._reflecting = [each for each in self._signed if self._may_reflect(each)]
         self.reflects = bool(self._reflecting) or "global" in whole
         self.binds_inside = ":=" in whole
+
+    @cached_property
+    def _modules(self) -> dict[str, str]:
+        """The names that imports bind, each with what it is by its full name."""
+        imports = [each for each in self._statements if isinstance(each, ast.Import | ast.ImportFrom)]
+        return dict(pair for each in imports for pair in imported_names(each))
 
     def named(self, statement: ast.stmt) -> NamedIn:
         """Return the names that stand in a statement."""
@@ -278,6 +296,27 @@ def read_later(candidates: Sequence[MadeNames], wanted: set[str]) -> set[str]:
                 found |= more
                 pending += more
     return found
+
+
+@remembered_text
+def is_quiet(text: str) -> bool:
+    """Return whether a block of a file only imports what changes nothing, or has functions of ours: as most blocks do.
+
+    Where all are quiet, no statement binds or changes a value that functions read, and none is bound but by its name.
+    """
+    if ":=" in text or "global" in text or any(word in text for word in REFLECTING_NAMES):
+        return False
+    return all(
+        is_pure(each) or (_imports_known(each) and _SIGNS.search(text) is None) for each in parse_suite(text).body
+    )
+
+
+def _imports_known(statement: ast.stmt) -> bool:
+    """Return whether a statement imports, by their names, modules of which none changes what it is given."""
+    if not isinstance(statement, ast.Import | ast.ImportFrom):
+        return False
+    pairs = dict(imported_names(statement))
+    return "*" not in pairs and not foreign_names(pairs)
 
 
 def changes_something(statement: ast.stmt, text: str) -> bool:

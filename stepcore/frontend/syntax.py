@@ -19,7 +19,7 @@ from stepcore.fn.source import FENCE, node_span, syntax_column, syntax_words
 from stepcore.frontend.lost_signs import LOST, meant_targets
 from stepcore.frontend.repairs import Repairs, in_place
 from stepcore.system.unwarned import unwarned
-from stepcore.text.remembered import remembered
+from stepcore.text.remembered import remembered, remembered_text
 from stepcore.text.span import Embedded, SourceFile, Span
 
 __all__ = ["Block", "Suite", "SyntaxFault", "fault_diagnostics", "node_span", "parse_blocks", "parse_suite", "unmarked"]
@@ -56,7 +56,7 @@ class Suite:
     faults: tuple[SyntaxFault, ...]
 
 
-@remembered
+@remembered_text
 def parse_suite(text: str) -> Suite:
     """Parse ``text``, leaving out lines that do not parse. Never raises; trees are shared: do not change them."""
     module, fault = _parse(text)
@@ -94,7 +94,7 @@ def _split_lines(text: str) -> list[str]:
     return [source.line_text(line) for line in range(len(source.line_starts))]
 
 
-@remembered
+@remembered_text
 def _parse(text: str) -> tuple[ast.Module | None, SyntaxFault | None]:
     try:
         with unwarned():

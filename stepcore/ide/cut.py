@@ -21,7 +21,7 @@ from stepcore.frontend.python import ModuleFacts
 from stepcore.frontend.syntax import Suite, parse_suite, split_blocks
 from stepcore.ide.effects import BlockEffects, Effects, RunningBlock, effects_of, imported_signs, modules_of
 from stepcore.sizes.dim import DEFAULT_SIZES
-from stepcore.text.remembered import remembered
+from stepcore.text.remembered import remembered_text
 
 Blocks: TypeAlias = "list[tuple[int, str]]"  # where each begins, and its text
 # A unit as (block that it is about, all its blocks); None: what no program uses.
@@ -177,7 +177,7 @@ class Cut:
         return {index: known for index, known in kept.items() if known[-1] < most and changed.isdisjoint(known)}
 
 
-@remembered
+@remembered_text
 def shape(text: str) -> BlockRole:
     """Return the role of a block."""
     suite = parse_suite(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 from stepcore.check.programs import Checked
@@ -81,8 +80,9 @@ def _of_unit(analysis: Analysis, unit: DocumentUnit) -> list[ProgramInfo]:
 
 
 def _moved(info: ProgramInfo, by: int) -> ProgramInfo:
-    head, span = (Span(place.start + by, place.end + by) for place in (info.head, info.span))
-    return replace(info, head=head, span=span)
+    (start, end), (first, last) = info.head, info.span
+    head, span = Span(start + by, end + by), Span(first + by, last + by)
+    return ProgramInfo(info.name, info.target, head, span, info.has_reference, info.is_runnable)
 
 
 def _python(analysis: Analysis, unit: DocumentUnit, checked: Checked, program: PyProgram) -> ProgramInfo | None:

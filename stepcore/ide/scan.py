@@ -15,7 +15,7 @@ from stepcore.frontend.syntax import Suite, parse_suite
 from stepcore.ide.cut import last_name
 from stepcore.ide.scopes import ROOT, Form, Member, NameScope, NameTable, Occurrence, Pattern
 from stepcore.sizes.dim import MARKS, OPEN
-from stepcore.text.remembered import remembered
+from stepcore.text.remembered import remembered, remembered_text
 from stepcore.text.span import SourceFile, Span
 
 _WORD: Final = re.compile(
@@ -30,12 +30,19 @@ _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 
-@remembered
-def table(text: str, arguments: tuple[str, ...] = ()) -> NameTable:
-    """Return the names of ``text``; its top level is the body of a function with ``arguments``, if there are any.
+@remembered_text
+def table(text: str) -> NameTable:
+    """Return the names of ``text``. Never raises; results are shared: do not change them."""
+    return _table(text, ())
 
-    Never raises; results are shared: do not change them.
-    """
+
+@remembered
+def body_table(text: str, arguments: tuple[str, ...]) -> NameTable:
+    """The same of the body of a function with ``arguments``."""
+    return _table(text, arguments)
+
+
+def _table(text: str, arguments: tuple[str, ...]) -> NameTable:
     scan = _Scan(text, parse_suite(text), arguments)
     try:
         scan.suite(scan.body, ROOT)

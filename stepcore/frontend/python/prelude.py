@@ -36,7 +36,7 @@ def fn_scope_of(
     facts = ModuleFacts.joined((module.facts, module.others))
     symbols = {name for name, value in scope.names.items() if isinstance(value, Dim) and str(value) == name}
     bound = {symbol for symbol, _ in facts.sizes}
-    prelude = _Prelude(module, statements).of(facts.sizes, changes)
+    prelude = None if changes.are_quiet else _Prelude(module, statements).of(facts.sizes, changes)
     scope_of_fns = FnScope(
         prelude=prelude,
         parameters=tuple(sorted(facts.parameters)),
@@ -132,9 +132,9 @@ class _Prelude(Record):
         return isinstance(value, _OURS) or (value is not None and bool(ready_made(value)))
 
 
-def changes_of(statements: list[tuple[ast.stmt, Embedded]]) -> Changes:
-    """Return what the statements of a module, each with its code, bind and change."""
-    return Changes([(statement, _text(statement, code)) for statement, code in statements])
+def changes_of(statements: list[tuple[ast.stmt, Embedded]], *, are_quiet: bool) -> Changes:
+    """Return what the statements of a module, each with its code, bind and change; ``are_quiet`` if all blocks are."""
+    return Changes([(statement, _text(statement, code)) for statement, code in statements], are_quiet=are_quiet)
 
 
 def _text(statement: ast.stmt, code: Embedded) -> str:

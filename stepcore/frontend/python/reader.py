@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import chain, starmap
+from itertools import starmap, takewhile
 from typing import Final
 
 from stepcore.findings import budget
@@ -17,6 +17,7 @@ from stepcore.fn.source import augmented
 from stepcore.frontend import calls, functions
 from stepcore.frontend.beginnings import MOST_BLOCKS, MOST_STEPS, Beginning, declares, lasts, words_of
 from stepcore.frontend.bindings import bound_names
+from stepcore.frontend.changes import is_quiet
 from stepcore.frontend.elaborate import Elaborator
 from stepcore.frontend.expressions import named_lambda
 from stepcore.frontend.imports import Imports
@@ -115,22 +116,16 @@ class _Reader:
 
     def read(self, texts: Sequence[str] | None) -> None:
         scope = self.module.scope
-        blocks = split_blocks(self.module.source.text) if texts is None else placed(0, texts)
-        first: list[tuple[int, str]] = []
-        declared = 0
-        for place in blocks:
-            first.append(place)
-            if not declares(place[1]) or len(first) > MOST_BLOCKS:
-                break
-            declared += 1
-        for place in chain(first[self._begin(first[:declared]) :], blocks):
+        blocks = list(split_blocks(self.module.source.text) if texts is None else placed(0, texts))
+        first = list(takewhile(lambda place: declares(place[1]), blocks[:MOST_BLOCKS]))
+        for place in blocks[self._begin(first) :]:
             self.block(block_at(*place))
         self.module.imports_stepcore = any(
             isinstance(value, TypeMaker) or (isinstance(value, ModuleRef) and value.name.startswith("stepcore"))
             for value in scope.names.values()
         )
         self.module.op_module = self.op_module
-        changes = changes_of(self.statements)
+        changes = changes_of(self.statements, are_quiet=all(is_quiet(text) for _, text in blocks))
         outdated: Mapping[int, dict[str, LosingStatement]] = {}
         if self.pending:
             whole = [statement for statement, _ in self.statements]

@@ -41,6 +41,8 @@ def forget_unfollowed(
     the identity of the program's node.
     """
     values = scope.names
+    if changes.are_quiet and not _bound_again(statements, values):
+        return {}
     changeable = {name for name, value in values.items() if _is_changeable(value)}
     changeable |= {name for statement in statements for name in _filled(statement)}
     odd = changes.reflects or any(map(_is_odd, statements)) or changes.binds_inside

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from stepcore.ide.scopes import ROOT, Form, Member, NameScope, NameTable, Occurrence
 from stepcore.text.span import Embedded, Span
@@ -51,8 +52,7 @@ class Reference:
     scope: int = ROOT
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
+class TextPart(NamedTuple):  # a tuple, because each edit makes one for each block of a file
     """A piece of Python text: a top-level block of a Python file, or a block of code in a task (``code``).
 
     ``span`` is its place in the document, ``space`` where names of its top level belong; ``item`` the number of the

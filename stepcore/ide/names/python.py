@@ -9,6 +9,7 @@ from functools import cached_property
 from stepcore.ide.names.base import Binding, Names, NameSpace, TextPart
 from stepcore.ide.scan import table
 from stepcore.ide.scopes import ROOT, Form, NameScope, Occurrence
+from stepcore.records import make
 from stepcore.text.span import Span
 
 
@@ -16,7 +17,11 @@ class PythonNames(Names):
     """Names of the top-level blocks of a Python file."""
 
     def __init__(self, blocks: Sequence[tuple[int, str]]) -> None:
-        self.parts = [TextPart(Span(start, start + len(text)), table(text), NameSpace.MODULE) for start, text in blocks]
+        space = NameSpace.MODULE
+        self.parts = [
+            make(TextPart, (make(Span, (start, start + len(text))), table(text), space, None, -1))
+            for start, text in blocks
+        ]
         self._starts = [start for start, _ in blocks]
 
     @cached_property

@@ -9,7 +9,7 @@ from typing import Final
 from stepcore.fn.allow import PREDECLARED_SYMBOLS
 from stepcore.graph.ir import ProgramSpec
 from stepcore.ide.names.base import Binding, Names, NameSpace, Reference, TextPart
-from stepcore.ide.scan import table
+from stepcore.ide.scan import body_table
 from stepcore.ide.scopes import ROOT, Form, Occurrence
 from stepcore.ide.tasks.tree import TaskTree
 from stepcore.text.span import Span
@@ -29,7 +29,7 @@ class TaskNames(Names):
         self.tree = tree
         self.spec = spec
         self.parts = [
-            TextPart(item.code.outer, table(item.code.text, item.arguments), item.space, item.code, item.item)
+            TextPart(item.code.outer, body_table(item.code.text, item.arguments), item.space, item.code, item.item)
             for item in tree.codes
         ]
 
