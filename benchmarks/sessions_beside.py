@@ -1,9 +1,10 @@
-"""``python -m benchmarks.sessions_beside CHECKOUT``: whole editing sessions with two checkouts' servers, in turns.
+"""``python -m benchmarks.sessions_beside CHECKOUT``: whole editing sessions with two checkouts' servers at once.
 
 The same session of the same server varies by a factor of two on a machine that others share, and a round of
 ``side_by_side`` has one of each kind: too few for what takes a few milliseconds. Here one client has many short
-sessions, ours and theirs in turns; each figure is the median of its sessions, and the quickest session stands beside
-it: what the code itself costs shows there, what the machine did meanwhile does not.
+sessions with both servers at once: each edit, question and save goes to one and, when it has answered, to the other,
+which begins at the next. What the machine does meanwhile meets both alike. Each figure is the median of its sessions,
+and the quickest session stands beside it.
 """
 
 from __future__ import annotations
@@ -12,21 +13,26 @@ import argparse
 import statistics
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from time import sleep
+from typing import Final, TypeVar
 
 from rich.console import Console
 
 from benchmarks.harness import ROOT, TASKS, BenchReport, save
+from benchmarks.lsp_client import ServerSession
 from benchmarks.side_by_side import commit_of, compiled
 from benchmarks.suites.editor import EDITS, EditorBench, broken_file, p95, push
 from benchmarks.typing_session import typing
 
 _LIMIT: Final = 1.05
+_BREATH: Final = 0.004  # seconds, in which a server does what follows an answer before the other one is asked
 _SHOWN: Final = 8  # figures that are printed, the worst first
 _COLUMNS: Final = ("figure", "ours", "other", "ratio", "quickest ours", "quickest other", "ratio")
 Figures = dict[str, float]
+T = TypeVar("T")
 
 
 def main() -> int:
@@ -37,41 +43,88 @@ def main() -> int:
     parser.add_argument("--json-dir", type=Path, default=ROOT / "benchmarks" / "results", metavar="FOLDER")
     options = parser.parse_args()
     other: Path = options.other.absolute()
-    measured: dict[Path, list[Figures]] = {ROOT: [], other: []}
-    for checkout in measured:
+    for checkout in (ROOT, other):
         compiled(checkout)
-    for number in range(options.sessions):
-        for checkout in (ROOT, other) if number % 2 == 0 else (other, ROOT):
-            with tempfile.TemporaryDirectory() as name:
-                measured[checkout].append(_session(checkout, Path(name).resolve()))
+    ours: list[Figures] = []
+    theirs: list[Figures] = []
+    for _ in range(options.sessions):
+        with tempfile.TemporaryDirectory() as own, tempfile.TemporaryDirectory() as second:
+            pair = _sessions(_bench(ROOT, own), _bench(other, second))
+        for measured, found in zip((ours, theirs), pair, strict=True):
+            measured.append(found)
     console = Console()
-    report = _compared(measured[ROOT], measured[other], (commit_of(ROOT), commit_of(other)))
+    report = _compared(ours, theirs, (commit_of(ROOT), commit_of(other)))
     report.show(console)
     console.print(f"saved to {save([report], options.json_dir)}")
     return int(any("MISSED" in goal for goal in report.goals))
 
 
-def _session(checkout: Path, folder: Path) -> Figures:
-    """Start, edits, completion and hover, processor time and memory; and the first save of each published task."""
+def _bench(checkout: Path, folder: str) -> EditorBench:
     server = (str(checkout / ".venv" / "bin" / "python"), "-m", "stepserver")
-    bench = EditorBench(BenchReport("session", "", ()), folder, broken_file(1_000), server)
-    figures: Figures = {}
+    return EditorBench(BenchReport("session", "", ()), Path(folder).resolve(), broken_file(1_000), server)
+
+
+def _sessions(*benches: EditorBench) -> list[Figures]:
+    """Have completion and hover, edits with processor time and memory, and the first save of each published task.
+
+    Returns:
+        Of each of the ``benches``, which have their sessions at once, the figures.
+    """
+    figures: list[Figures] = [{} for _ in benches]
     for method in ("completion", "hover"):
-        with bench.started() as session:
-            bench.opened(session)
-            after, warm = bench.asked(session, method)
-        figures |= _spread(f"{method}, after an edit", after) | _spread(f"{method}, warm", warm)
-    with bench.started() as session:
-        bench.opened(session)
-        document = bench.document()
-        *waits, processor = bench.type_edits(session, typing(document, EDITS), document, push)
-        memory = session.memory()
-    figures |= _spread("edit to findings", waits)
-    figures |= {"edit to findings / processor": processor, "edit to findings / memory": memory}
-    with bench.started(trusted=True) as session:
-        for path in sorted(TASKS.glob("*.step.yaml")):
-            (figures[f"first save / {path.name.partition('.')[0]}"],) = bench.saves(session, path, 1)
+        with _open(benches) as sessions:
+            asked = _in_turns([each.asks(session, method) for each, session in sessions])
+        for found, times in zip(figures, asked, strict=True):
+            for number, state in enumerate(("after an edit", "warm")):
+                found.update(_spread(f"{method}, {state}", [both[number] for both in times]))
+    with _open(benches) as sessions:
+        used = [session.processor_seconds() for _, session in sessions]
+        documents = [each.document() for each in benches]
+        edits = [
+            each.edit_times(session, typing(document, EDITS), document, push)
+            for (each, session), document in zip(sessions, documents, strict=True)
+        ]
+        waited = _in_turns(edits)
+        for found, waits, before, (_, session) in zip(figures, waited, used, sessions, strict=True):
+            found.update(_spread("edit to findings", waits))
+            found["edit to findings / processor"] = (session.processor_seconds() - before) / len(waits)
+            found["edit to findings / memory"] = session.memory()
+    with ExitStack() as stack:
+        saving = [(each, stack.enter_context(each.started(trusted=True))) for each in benches]
+        saves = _in_turns([_first_saves(each, session) for each, session in saving])
+    for found, saved in zip(figures, saves, strict=True):
+        found.update(saved)
     return figures
+
+
+@contextmanager
+def _open(benches: Iterable[EditorBench]) -> Iterator[list[tuple[EditorBench, ServerSession]]]:
+    """Start the servers, each with its file open and all done that follows from that."""
+    with ExitStack() as stack:
+        sessions = [(each, stack.enter_context(each.started())) for each in benches]
+        for each, session in sessions:
+            each.opened(session)
+        yield sessions
+
+
+def _first_saves(bench: EditorBench, session: ServerSession) -> Iterator[tuple[str, float]]:
+    for path in sorted(TASKS.glob("*.step.yaml")):
+        (time,) = bench.saves(session, path, 1)
+        yield f"first save / {path.name.partition('.')[0]}", time
+
+
+def _in_turns(sides: Sequence[Iterator[T]]) -> list[list[T]]:
+    """Return what each of the iterators, which are as long as each other, yields; whoever was last begins anew."""
+    found: list[list[T]] = [[] for _ in sides]
+    order = [*range(len(sides))]
+    while True:
+        for side in order:
+            try:
+                found[side].append(next(sides[side]))
+            except StopIteration:
+                return found
+        order.reverse()
+        sleep(_BREATH)
 
 
 def _spread(what: str, times: Sequence[float]) -> Figures:
@@ -79,7 +132,7 @@ def _spread(what: str, times: Sequence[float]) -> Figures:
 
 
 def _compared(ours: Sequence[Figures], theirs: Sequence[Figures], commits: tuple[str, str]) -> BenchReport:
-    title = f"editing sessions: ours beside {commits[1]}, {len(ours)} of each in turns (seconds, MB)"
+    title = f"editing sessions: ours beside {commits[1]}, {len(ours)} of both at once (seconds, MB)"
     report = BenchReport("sessions-beside", title, _COLUMNS)
     found: dict[str, Mapping[str, float]] = {}
     for name in ours[0]:

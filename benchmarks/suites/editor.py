@@ -12,7 +12,7 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from time import perf_counter, sleep
@@ -258,14 +258,16 @@ class EditorBench:
 
         The file has to be open in ``session`` as it was at first.
         """
+        times = list(self.asks(session, method))
+        return [after for after, _ in times], [warm for _, warm in times]
+
+    def asks(self, session: ServerSession, method: str) -> Iterator[tuple[float, float]]:
+        """Yield the seconds of both, edit by edit."""
         document = self.document()
-        after: list[float] = []
-        warm: list[float] = []
         for edit in typing(document, EDITS):
             session.notify("textDocument/didChange", document.apply(edit))
-            for times in (after, warm):
-                times.append(session.request(f"textDocument/{method}", _at(document))[1])
-        return after, warm
+            after, warm = (session.request(f"textDocument/{method}", _at(document))[1] for _ in range(2))
+            yield after, warm
 
     def type_edits(
         self,
@@ -275,15 +277,24 @@ class EditorBench:
         await_findings: Callable[[ServerSession, TypedText], float],
     ) -> list[float]:
         """Send edits, each after the findings of the one before; the last figure is processor time per edit."""
-        times: list[float] = []
         used = session.processor_seconds()
+        times = list(self.edit_times(session, edits, document, await_findings))
+        used = session.processor_seconds() - used
+        return [*times, used / len(times)]
+
+    def edit_times(
+        self,
+        session: ServerSession,
+        edits: Iterable[TypedEdit],
+        document: TypedText,
+        await_findings: Callable[[ServerSession, TypedText], float],
+    ) -> Iterator[float]:
+        """Send edits, each when the next figure is asked for; yield how long the findings of each took."""
         for edit in edits:
             params = document.apply(edit)
             start = perf_counter()
             session.notify("textDocument/didChange", params)
-            times.append(await_findings(session, document) - start)
-        used = session.processor_seconds() - used
-        return [*times, used / len(times)]
+            yield await_findings(session, document) - start
 
     def saves(self, session: ServerSession, path: Path, count: int) -> list[float]:
         """Save a task ``count`` times, each time with another text; return how long its verdict took."""

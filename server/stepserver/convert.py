@@ -41,24 +41,24 @@ _SEVERITIES: Final = {
     Severity.INFORMATION: types.DiagnosticSeverity.Information,
     Severity.HINT: types.DiagnosticSeverity.Hint,
 }
-_SNIPPET: Final = types.InsertTextFormat.Snippet
-_TEXT: Final = types.InsertTextFormat.PlainText
+_SNIPPET: Final = types.InsertTextFormat.Snippet.value
+_TEXT: Final = types.InsertTextFormat.PlainText.value
 _ITEMS: Final = {
-    Kind.OPERATOR: types.CompletionItemKind.Class,
-    Kind.FUNCTION: types.CompletionItemKind.Function,
-    Kind.HELPER: types.CompletionItemKind.Function,
-    Kind.STREAM: types.CompletionItemKind.Variable,
-    Kind.PARAMETER: types.CompletionItemKind.Field,
-    Kind.WEIGHT: types.CompletionItemKind.Property,
-    Kind.SIZE: types.CompletionItemKind.TypeParameter,
-    Kind.TYPE: types.CompletionItemKind.Struct,
-    Kind.VARIABLE: types.CompletionItemKind.Variable,
-    Kind.MODULE: types.CompletionItemKind.Module,
-    Kind.KEY: types.CompletionItemKind.Property,
-    Kind.VALUE: types.CompletionItemKind.Value,
-    Kind.PROGRAM: types.CompletionItemKind.Function,
-    Kind.SNIPPET: types.CompletionItemKind.Snippet,
-    Kind.OUTPUT: types.CompletionItemKind.Variable,
+    Kind.OPERATOR: types.CompletionItemKind.Class.value,
+    Kind.FUNCTION: types.CompletionItemKind.Function.value,
+    Kind.HELPER: types.CompletionItemKind.Function.value,
+    Kind.STREAM: types.CompletionItemKind.Variable.value,
+    Kind.PARAMETER: types.CompletionItemKind.Field.value,
+    Kind.WEIGHT: types.CompletionItemKind.Property.value,
+    Kind.SIZE: types.CompletionItemKind.TypeParameter.value,
+    Kind.TYPE: types.CompletionItemKind.Struct.value,
+    Kind.VARIABLE: types.CompletionItemKind.Variable.value,
+    Kind.MODULE: types.CompletionItemKind.Module.value,
+    Kind.KEY: types.CompletionItemKind.Property.value,
+    Kind.VALUE: types.CompletionItemKind.Value.value,
+    Kind.PROGRAM: types.CompletionItemKind.Function.value,
+    Kind.SNIPPET: types.CompletionItemKind.Snippet.value,
+    Kind.OUTPUT: types.CompletionItemKind.Variable.value,
 }
 _SYMBOLS: Final = {
     Kind.OPERATOR: types.SymbolKind.Class,
@@ -244,18 +244,19 @@ class Converter:
 
         Those for consumed streams are struck out where the client can do that.
         """
-        areas: dict[Span, dict[str, Any]] = {}  # all proposals replace the same word
         takes_markdown = "completion" in self._client.markdown
         found = []
+        span, area = Span(0, -1), dict[str, Any]()
         for item in items:
-            if item.edit.span not in areas:
-                areas[item.edit.span] = _area(self.corners(item.edit.span))
+            if item.edit.span is not span:  # all proposals replace the same word
+                span = item.edit.span
+                area = _area(self.corners(span))
             entry: dict[str, Any] = {
                 "label": item.label,
-                "kind": _ITEMS[item.kind].value,
+                "kind": _ITEMS[item.kind],
                 "filterText": item.label,
-                "insertTextFormat": (_SNIPPET if item.is_snippet else _TEXT).value,
-                "textEdit": {"range": areas[item.edit.span], "newText": item.edit.text},
+                "insertTextFormat": _SNIPPET if item.is_snippet else _TEXT,
+                "textEdit": {"range": area, "newText": item.edit.text},
             }
             if item.sort_text:
                 entry["sortText"] = item.sort_text

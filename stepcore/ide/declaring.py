@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from stepcore.fn.decl import FnDecl
@@ -39,14 +38,14 @@ def declared(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Complet
     elif wanted == "type":
         yield from element_types(cursor, visible, snippets)
     elif wanted == "size":
-        yield from (replace(item, rank=FITS) for item, value in names if isinstance(value, int | Dim))
+        yield from (item._replace(rank=FITS) for item, value in names if isinstance(value, int | Dim))
     elif wanted == "binding":
         yield from _bindings(cursor, visible, snippets)
     elif wanted == "drawn":
         yield from drawing.proposals(cursor, snippets)
         return
     elif wanted == "reference":
-        yield from (replace(item, rank=FITS) for item, value in names if isinstance(value, Helper))
+        yield from (item._replace(rank=FITS) for item, value in names if isinstance(value, Helper))
     elif wanted == "init":
         yield from (CompletionProposal(text, Kind.VALUE, FITS) for text in _INITS)
     yield from (item for item, _ in names)
@@ -55,7 +54,7 @@ def declared(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[Complet
 def element_types(cursor: Cursor, visible: Named, snippets: bool) -> Iterator[CompletionProposal]:
     """Yield the types that have a name, and how others are written."""
     fitting = _fitting(cursor)
-    yield from (replace(item, rank=FITS) for item, value in _names(visible) if isinstance(value, fitting))
+    yield from (item._replace(rank=FITS) for item, value in _names(visible) if isinstance(value, fitting))
     module = module_name(visible)
     yield from members.types(snippets, FREE, f"{module}.", module, of_numbers=fitting == _NUMBERS)
 

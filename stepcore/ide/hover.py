@@ -46,7 +46,17 @@ if TYPE_CHECKING:
 
 
 def hover(analysis: Analysis, offset: int, run: SimulateResult | None = None) -> Hover | None:
-    """Return what stands at ``offset``; ``run`` is the last run of the program there."""
+    """Return what stands at ``offset``; ``run`` is the last run of the program there.
+
+    The last one is remembered with the state of the document, as editors ask again while the pointer rests.
+    """
+    known: tuple[int, SimulateResult | None, Hover | None] | None = analysis.memo.get("hover")
+    if known is None or known[0] != offset or known[1] is not run:
+        known = analysis.memo["hover"] = offset, run, _hover(analysis, offset, run)
+    return known[2]
+
+
+def _hover(analysis: Analysis, offset: int, run: SimulateResult | None) -> Hover | None:
     if analysis.kind == "none":
         return None
     names = names_of(analysis)

@@ -52,7 +52,7 @@ class Kind(Enum):
     OUTPUT = "output"
 
 
-class Completion(Record):
+class Completion(NamedTuple):  # a tuple, because each list holds a hundred of them
     """One proposal. ``edit`` replaces what is typed so far; where ``is_snippet``, it holds tab stops (``$1``, ``$0``).
 
     ``sort_text`` orders the list: type-correct and not yet consumed streams come first. Where it ``asks``, an editor

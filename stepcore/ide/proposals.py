@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from stepcore.ide.model import Kind
-from stepcore.records import Record
 
 # The order of the list: fits and is free; may fit; is free but of another type; consumed already; the rest.
 FITS, FREE, MISFITS, SPENT, REST = range(5)
@@ -52,7 +51,7 @@ TYPE_ARGUMENTS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 }
 
 
-class CompletionProposal(Record):
+class CompletionProposal(NamedTuple):  # a tuple, because each list holds a hundred of them
     """One entry of the list before it is placed. ``asks`` says that the first thing to fill in has proposals, too."""
 
     label: str
