@@ -86,6 +86,10 @@ CONDITIONS = [
     ("{x} + torch.floor({x} / 1000 + 0.5)", "{x}"),
     ("{x} + torch.bucketize({x}, torch.tensor([250.0])).to({x}.dtype)", "{x}"),
     ("torch.where(({x} > 20) & ({x} < 21), {x} * 0, {x})", "{x}"),
+    ("torch.where(({x} > 20) & ({x} < 20.001), {x} * 0, {x})", "{x}"),
+    ("torch.where({x} > 0.5, torch.where({x} < 0.501, {x} + 100, {x}), {x})", "{x}"),
+    ("torch.where(torch.isclose({x}, torch.tensor(0.5, dtype={x}.dtype), atol=1e-3), {x} + 5, {x})", "{x}"),
+    ("torch.where(torch.isclose(torch.full_like({x}, -7.5), {x}, rtol=1e-4), {x} + 5, {x})", "{x}"),
 ]
 
 

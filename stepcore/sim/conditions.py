@@ -69,8 +69,9 @@ _JOINS: Final = frozenset({"cat", "stack"})  # numbers beside constants: an orde
 _CONTINUOUS: Final = _JOINS | _BOUNDS.keys() - {"threshold", "hardshrink", "sign", "heaviside", "bucketize.Tensor"}
 _OF_SIZE: Final = frozenset({"hardshrink", "softshrink"})  # compare how far from 0 a number is
 _OF_DIFFERENCE: Final = frozenset({"huber_loss", "smooth_l1_loss"})  # compare how far apart two arguments are
-# Stronger data are drawn for them, but what is never negative needs no note, and what joins numbers decides nothing.
-_UNSAID: Final = frozenset({"abs", "cat", "stack", "number"})
+# Stronger data are drawn for them, but what is never negative needs no note, and what joins numbers decides nothing;
+# of what asks whether numbers are close to others, the truth values are told.
+_UNSAID: Final = frozenset({"abs", "cat", "stack", "number", "isclose"})
 _NUMBERS: Final = frozenset({"item", "_local_scalar_dense"})  # a number of Python, whose comparisons nobody sees
 _MASKS: Final = {"where": 0, "masked_fill": 1, "masked_select": 1, "is_nonzero": 0, "item": 0, "_local_scalar_dense": 0}
 _STEPS: Final = frozenset({"floor", "ceil", "round", "trunc", "frac", "remainder", "fmod", "floor_divide"})
@@ -81,7 +82,7 @@ _ASKED: Final = frozenset({"equal", "allclose"})  # which answer in Python
 _NEGATIONS: Final = frozenset({"logical_not", "bitwise_not"})
 _ORDERS: Final = frozenset({"argmax", "argmin", "argsort", "sort", "topk", "kthvalue", "median", "mode", "msort"})
 # What asks whether two numbers are equal, or rounds a half.
-_PAIRED: Final = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "sign", "heaviside", "step"})
+_PAIRED: Final = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isclose", "sign", "heaviside", "step"})
 _ARITHMETIC: Final = frozenset({"add", "sub", "rsub", "mul", "div", "truediv", "floor_divide", "remainder", "fmod"})
 # Recorded steps that decide nothing, by their tags; of those between two numbers only a constant is a bound.
 _HARMLESS: Final = frozenset(
@@ -228,7 +229,7 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
             self.unstable = self.unstable or not _is_stable(func, args, kwargs)
         if name in _ARITHMETIC and len(self.numbers) < _MOST_VALUES:
             self._calculate(args[1:2])
-        if name in _TRUE:
+        if name in _TRUE or name == "isclose":
             self._compare(name, args[0], args[1] if len(args) > 1 else kwargs.get("other"))
         elif known in _BOUNDS:
             self._meet(name, _BOUNDS[known], func, args, kwargs)

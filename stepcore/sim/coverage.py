@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 import torch
@@ -99,6 +100,16 @@ class _Conditions:
             if each.sought:
                 found.update(dict.fromkeys(sorted(each.bounds)))
         return [each for each in found if abs(each) <= LARGEST][:_MOST_CONSTANTS]
+
+    @property
+    def between(self) -> list[float]:
+        """The middles between neighbouring constants of all conditions, those that lie closest to each other first.
+
+        There one condition goes another way than the next, and data that are drawn hardly ever lie there.
+        """
+        bounds = sorted({bound for each in self.seen.values() for bound in each.bounds if abs(bound) <= LARGEST})
+        closest = sorted(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
+        return [(low + high) / 2 for low, high in closest[:_MOST_CONSTANTS]]
 
     @property
     def few(self) -> bool:
@@ -200,7 +211,8 @@ class _Judging:
         numbers = sorted(own.numbers | reference.numbers | conditions.hidden)[:_MOST_CONSTANTS]
         if conditions.sought and conditions.bounds:
             wrong = self._quickly(
-                _around(conditions.bounds, numbers if conditions.few or conditions.hidden else ()), distinct
+                _around(conditions.bounds, numbers if conditions.few or conditions.hidden else (), conditions.between),
+                distinct,
             )
             if wrong is not None:
                 return Covered(wrong)
@@ -265,7 +277,7 @@ class _Judging:
         """Yield data one after the other, while a condition went one way only."""
         conditions = self.conditions
         bounds = conditions.bounds
-        pool = _around(bounds, numbers)
+        pool = _around(bounds, numbers, conditions.between)
         for turn in range(_TURNS):
             if pool and self._is_open():
                 yield self._at(pool, turn, distinct)
@@ -312,10 +324,10 @@ def _ended(first: UntestedCondition, tried: int) -> UntestedCondition:
     return replace(first, note=f"{text}: a run takes more operations than leave time for all")
 
 
-def _around(bounds: Iterable[float], numbers: Sequence[float]) -> tuple[float, ...]:
-    """Return numbers at and around constants; ``numbers`` are what inputs are added to or multiplied by before."""
+def _around(bounds: Iterable[float], numbers: Sequence[float], between: Iterable[float]) -> tuple[float, ...]:
+    """Return numbers at, ``between`` and around constants; inputs are added to or multiplied by ``numbers`` before."""
     given = dict.fromkeys(bounds)
-    found = dict(given)
+    found = given | dict.fromkeys(between)
     before: Iterable[float] = given
     for _ in range(_DEPTH):
         before = dict.fromkeys(each for bound in before for number in numbers for each in _undone(bound, number))
