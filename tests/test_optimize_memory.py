@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -235,7 +236,7 @@ def test_imported_items_only_say_what_to_try_first(store: Store) -> None:
     ]
     assert import_items(store, odd).refused == []
     items = [each.item for each in stored_items(store)]
-    plain, _ = searched(GEMM, [])
+    plain = untaught()
     other, _ = searched(GEMM, items)
     assert best_cycles(other) <= 1.05 * best_cycles(plain)
 
@@ -244,7 +245,7 @@ def test_imported_items_only_say_what_to_try_first(store: Store) -> None:
 def test_memory_that_is_of_no_use_costs_no_cycles(change: Change) -> None:
     """Where what memory says brings nothing, all that is tried without memory is tried, too."""
     items = [OptimizationItem(COMPUTE, change, 10**9, 1, count=8), OptimizationItem(COMPUTE, ROWS, 1000, None, count=8)]
-    plain, _ = searched(GEMM, [])
+    plain = untaught()
     misled, _ = searched(GEMM, items, candidates=10_000)
     assert best_cycles(misled) <= best_cycles(plain)
     assert misled.spent > plain.spent
@@ -258,6 +259,12 @@ def subject(path: Path) -> RewriteSubject:
     found = subject_of(path.read_text(), str(path), "expert" if path == EXPERT else "gemm")
     assert found is not None
     return found
+
+
+@cache
+def untaught() -> Search:
+    """A search without memory, with which several tests compare theirs."""
+    return searched(GEMM, [])[0]
 
 
 def searched(path: Path, items: list[OptimizationItem], candidates: int = 150) -> tuple[Search, list[tuple[int, int]]]:
