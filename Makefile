@@ -9,6 +9,11 @@ ARGS ?=
 SEED ?= 1
 BUDGET ?= 1800
 
+# pip keeps one core busy: beside it `make test` installs VS Code for the browser tests, where that can be. What fails
+# there is done again, and told, by the step of that name.
+BROWSER_AHEAD = can=yes; for tool in node npm g++ rg; do command -v $$tool > /dev/null || can=no; done; \
+	if [ $$can = yes ]; then (cd editor-extension/e2e && node prepare.mjs > /dev/null 2>&1) & fi;
+
 .DEFAULT_GOAL := help
 .PHONY: help setup test lint format demo bench mutants soak extension browser clean
 
@@ -24,17 +29,12 @@ $(STAMP): pyproject.toml constraints.txt
 			echo "Stepsmith needs Python 3.11 or newer, and found $(or $(PYTHON),none);" \
 				"install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }; \
 		"$(PYTHON)" -m venv $(VENV); }
-	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@$(AHEAD) $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]"; done=$$?; wait; exit $$done
 	$(BIN)/python -m compileall -q stepcore  # a cold start should not pay for compiling, even where caching is off
 	touch $@
 
-test: ## Run every check and test; in CI (CI=true) a skipped one is a failure, LOAD=8 adds a busy machine
-	@# pip keeps one core busy: beside it VS Code is installed for the browser tests, where it can be. What fails there is
-	@# done again and told by the step of that name.
-	@[ ! -e $(STAMP) ] && can=yes || can=no; \
-	for tool in node npm g++ rg; do command -v $$tool > /dev/null || can=no; done; \
-	if [ $$can = yes ]; then (cd editor-extension/e2e && node prepare.mjs > /dev/null 2>&1) & fi; \
-	$(MAKE) --no-print-directory setup || exit; wait
+test: AHEAD = $(BROWSER_AHEAD)
+test: $(STAMP) ## Run every check and test; in CI (CI=true) a skipped one is a failure, LOAD=8 adds a busy machine
 	@$(if $(LOAD),$(BIN)/python scripts/under_load.py $(LOAD) )$(BIN)/python scripts/check.py
 
 lint: $(STAMP) ## Run the style and type checks alone

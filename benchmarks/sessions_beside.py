@@ -47,11 +47,14 @@ def main() -> int:
         compiled(checkout)
     ours: list[Figures] = []
     theirs: list[Figures] = []
-    for _ in range(options.sessions):
+    for number in range(options.sessions):
+        pair = [(ROOT, ours), (other, theirs)]
+        if number % 2:
+            pair.reverse()  # who is asked first finds other caches than who is asked second
         with tempfile.TemporaryDirectory() as own, tempfile.TemporaryDirectory() as second:
-            pair = _sessions(_bench(ROOT, own), _bench(other, second))
-        for measured, found in zip((ours, theirs), pair, strict=True):
-            measured.append(found)
+            benches = [_bench(checkout, folder) for (checkout, _), folder in zip(pair, (own, second), strict=True)]
+            for (_, measured), found in zip(pair, _sessions(*benches), strict=True):
+                measured.append(found)
     console = Console()
     report = _compared(ours, theirs, (commit_of(ROOT), commit_of(other)))
     report.show(console)
@@ -119,12 +122,12 @@ def _in_turns(sides: Sequence[Iterator[T]]) -> list[list[T]]:
     order = [*range(len(sides))]
     while True:
         for side in order:
+            sleep(_BREATH)
             try:
                 found[side].append(next(sides[side]))
             except StopIteration:
                 return found
         order.reverse()
-        sleep(_BREATH)
 
 
 def _spread(what: str, times: Sequence[float]) -> Figures:

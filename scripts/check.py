@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,8 @@ PYTEST_NOTHING_COLLECTED = 5
 FAILURES_TOLD, LINES_TOLD = 3, 12
 #: What a browser test says that only followed another one, which failed (lib/session.mjs).
 NOT_TRIED = "not tried, as "
+#: A line of a report that names a place of ours.
+_PLACE = re.compile(r"\.(?:py|mjs|cjs):\d+")
 
 
 @dataclass
@@ -120,14 +123,15 @@ def read_junit(report: Path) -> Tally:
 
 
 def reason_of(case: ET.Element) -> str:
-    """Return the name of a case and the beginning of what its failure says; empty where it did not fail."""
+    """Return the name of a case, the beginning of what its failure says, and where; empty where it did not fail."""
     failure = case.find("failure")
     failure = case.find("error") if failure is None else failure
     if failure is None:
         return ""
     name = ".".join(filter(None, (case.get("classname", ""), case.get("name", ""))))
-    lines = (failure.text or failure.get("message") or "").strip().splitlines()
-    return "\n  ".join([name, *(line.rstrip() for line in lines[:LINES_TOLD])])
+    words = (failure.get("message") or "").strip().splitlines()[: LINES_TOLD - 1]
+    places = [line.strip() for line in (failure.text or "").splitlines() if _PLACE.search(line)]
+    return "\n  ".join([name, *(line.rstrip() for line in [*words, *places[-1:]])])
 
 
 def node_missing() -> str:
@@ -175,7 +179,7 @@ def node_tests(*command: str, folder: Path) -> Tally:
     reasons = [reason for case in cases if (reason := reason_of(case))]
     skipped = [f"{case.get('name')}: skipped" for case in cases if case.find("skipped") is not None]
     passed = len(cases) - len(reasons) - len(skipped)
-    first = [reason for reason in reasons if NOT_TRIED not in reason]
+    first = [reason for reason in reasons if NOT_TRIED not in reason]  # what only followed tells nothing
     return Tally(passed, len(reasons) or int(code != 0), skipped, first)
 
 

@@ -12,13 +12,18 @@ from scripts import check
 
 NODE_REPORT = """<testsuites>
   <testcase name="the panel is restored" classname="test">
-    <failure type="testCodeFailure" message="locator.waitFor: Timeout 300000ms exceeded.">
-Error: locator.waitFor: Timeout 300000ms exceeded.
+    <failure type="testCodeFailure" message="locator.waitFor: Timeout 300000ms exceeded.  waiting for locator('#pin')">
+[Error [ERR_TEST_FAILURE]: locator.waitFor: Timeout 300000ms exceeded.
   waiting for locator('#pin')
+] {
+  code: 'ERR_TEST_FAILURE',
+      at TestContext.&lt;anonymous> (file:///w/workbench.test.mjs:231:26)
+      at Test.runInAsyncScope (node:async_hooks:206:9)
+}
     </failure>
   </testcase>
   <testcase name="the next one" classname="test">
-    <failure message="hook failed">not tried, as "the panel is restored" failed before</failure>
+    <failure message="not tried, as &quot;the panel is restored&quot; failed before"></failure>
   </testcase>
   <testcase name="a good one" classname="test"/>
   <testcase name="one for later" classname="test"><skipped message="true"/></testcase>
@@ -44,8 +49,9 @@ def test_summary_ends_with_why_a_browser_test_failed(tmp_path: Path, capsys: pyt
     assert (tally.passed, tally.failed, len(tally.skipped)) == (1, 2, 1)
     assert check.summary({"lint": check.Tally(passed=1), "browser tests": tally}) == 1
     told = capsys.readouterr().out
-    assert "FAILED: browser tests\n  test.the panel is restored\n  Error: locator.waitFor: Timeout" in told
+    assert "FAILED: browser tests\n  test.the panel is restored\n  locator.waitFor: Timeout" in told
     assert "waiting for locator('#pin')" in told
+    assert "workbench.test.mjs:231:26" in told
     assert "not tried" not in told  # nothing to learn from what only followed
     assert told.endswith("2 passed, 2 failed, 1 skipped\n")
 
@@ -54,8 +60,9 @@ def test_summary_tells_the_first_lines_of_the_first_failures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CI", "")
-    body = "\n".join(f"    assert {line} == 0, 'line {line} of it'" for line in range(1, 40))
-    cases = "".join(f"def test_{at}() -> None:\n    raise ValueError('''\n{body}\n''')\n" for at in range(5))
+    body = "\n".join(f"    x{line} = {line}" for line in range(40))  # of which the report shows all
+    words = "".join(f"\nword {line}" for line in range(40))
+    cases = "".join(f"def test_{at}() -> None:\n{body}\n    assert x1 == 2, {words!r}\n" for at in range(5))
     (tmp_path / "test_some.py").write_text(cases, encoding="utf-8")
     report = tmp_path / "report.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", str(tmp_path)]
@@ -65,6 +72,8 @@ def test_summary_tells_the_first_lines_of_the_first_failures(
     assert check.summary({"pytest": tally}) == 1
     lines = capsys.readouterr().out.splitlines()
     assert sum("test_some.test_" in line for line in lines) == check.FAILURES_TOLD
+    assert sum(line.strip() == "word 3" for line in lines) == check.FAILURES_TOLD
+    assert sum("test_some.py:" in line for line in lines) == check.FAILURES_TOLD
     assert len(lines) <= 3 + check.FAILURES_TOLD * (1 + check.LINES_TOLD)
 
 

@@ -40,6 +40,16 @@ def test_empty_texts_at_many_places_are_bounded_too() -> None:
     assert known.cache_info().currsize <= 100
 
 
+def test_a_tuple_is_one_argument_and_no_other_than_its_items() -> None:
+    known = Remembered(lambda *given: given, 1000)
+    assert [known(("a",)), known("a"), known("a", "b"), known(("a", "b"))] == [
+        (("a",),),
+        ("a",),
+        ("a", "b"),
+        (("a", "b"),),
+    ]
+
+
 def test_many_versions_of_a_large_text_are_not_all_kept() -> None:
     lines = "".join(f"x{number} = {number}\n" for number in range(10_000))
     for version in range(40):

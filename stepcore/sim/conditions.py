@@ -254,10 +254,10 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
             return
         given = args[0].untyped_storage().data_ptr() if args and isinstance(args[0], Tensor) else None
         is_compared = _ALIASES.get(name, name) in _TRUE
-        is_of_itself = is_compared and len(args) > 1 and args[0] is args[1]
+        is_of_itself = (is_compared or name == "isclose") and len(args) > 1 and args[0] is args[1]
         if name in _OF_NAN or is_of_itself or (name in _NEGATIONS | _TRUTHS and given in self._of_nan):
             self._of_nan[found.untyped_storage().data_ptr()] = found
-        elif name in _TRUTHS and args[0].dtype == torch.bool:
+        elif name == "isclose" or (name in _TRUTHS and args[0].dtype == torch.bool):
             if self._reached(found):
                 self._went(found != 0)
         elif not is_compared and not (name in _NEGATIONS and given in self._noted):

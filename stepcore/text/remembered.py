@@ -42,7 +42,8 @@ class Remembered(dict[Hashable, Result]):
 
     def __call__(self, *arguments: Any) -> Result:
         """Return what the function gives, or gave."""
-        return self[arguments[0] if len(arguments) == 1 else arguments]
+        is_plain = len(arguments) == 1 and not isinstance(arguments[0], tuple)
+        return self[arguments[0] if is_plain else arguments]
 
     def __missing__(self, key: Hashable) -> Result:
         """Take over what is known since long, or work it out."""
