@@ -18,7 +18,7 @@ from stepcore.fn.python_calls import bits_to_round
 from stepcore.fn.source import BodySyntaxError, augmented, binds_inside, statements
 from stepcore.records import Record
 from stepcore.sizes.dim import DEFAULT_SIZES, is_name, is_size
-from stepcore.text.remembered import remembered
+from stepcore.text.remembered import remembered_text
 
 _LIMIT: Final = 1 << 62
 _MAX_EXPONENT: Final = 4096  # powers beyond it are too large, and are not computed
@@ -305,7 +305,7 @@ def _shown(value: _Value) -> str:
     return repr(value)
 
 
-@remembered
+@remembered_text
 def _bound_names(text: str) -> frozenset[str]:
     from stepcore.text.span import Embedded
 

@@ -10,7 +10,7 @@ from typing import Final
 from stepcore.fn.decl import CodeBlock
 from stepcore.records import make
 from stepcore.system.unwarned import unwarned
-from stepcore.text.remembered import remembered
+from stepcore.text.remembered import remembered_text
 from stepcore.text.span import Embedded, SourceFile, Span
 from stepcore.text.wording import clipped
 
@@ -28,7 +28,7 @@ class BodySyntaxError(Exception):
         self.span = span
 
 
-@remembered
+@remembered_text
 def _parse(text: str) -> tuple[ast.stmt, ...] | BodySyntaxError:
     if len(text) > MAX_BODY_LENGTH:
         return BodySyntaxError(f"this body has more than {MAX_BODY_LENGTH:,} characters", Span(0, 1))

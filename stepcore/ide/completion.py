@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -76,13 +77,18 @@ def _in_quotes(analysis: Analysis, offset: int, task: tuple[str, str] | None) ->
     return cursor if cursor is not None and declaring.wanted_at(cursor) == "drawn" else None
 
 
+@lru_cache(maxsize=256)  # of the language's names, which each list of proposals shows
+def _short_documentation(text: str) -> str:
+    return short_words(text)
+
+
 def _completion(item: CompletionProposal, cursor: Cursor, number: int) -> Completion:
     return Completion(
         short_words(item.label),
         item.kind,
         Edit(cursor.word, item.insert or item.label),
         short_words(item.detail),
-        short_words(item.documentation),
+        _short_documentation(item.documentation),
         f"{item.rank}{number:05}",
         item.is_snippet,
         item.rank == SPENT,

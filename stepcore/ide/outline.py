@@ -16,7 +16,7 @@ from stepcore.ide.meaning import meanings, seen_at
 from stepcore.ide.model import Folding, Kind, Symbol
 from stepcore.ide.names.document import ROOT, Names, NameScope, NameSpace, Reference, TextPart, names_of
 from stepcore.ide.tasks.tree import Entry, TaskEntry, TaskTree, task_tree
-from stepcore.text.remembered import remembered
+from stepcore.text.remembered import remembered_text
 from stepcore.text.span import SourceFile, Span
 from stepcore.text.wording import short_words
 
@@ -183,7 +183,7 @@ def folding(analysis: Analysis) -> list[Folding]:
     return list(starts.values())
 
 
-@remembered
+@remembered_text
 def _regions(text: str) -> tuple[Span, ...]:
     """Return the statements and bracketed expressions of a text that reach over several lines, as offsets."""
     source = SourceFile("", text)

@@ -21,7 +21,7 @@ from stepcore.frontend.syntax import parse_suite
 from stepcore.ide.analysis import Analysis, DocumentUnit
 from stepcore.ide.cut import Cut, common
 from stepcore.records import Record
-from stepcore.text.remembered import remembered
+from stepcore.text.remembered import remembered_text
 from stepcore.text.span import Span
 
 _LIBRARY: Final = "stepcore"
@@ -150,7 +150,7 @@ def _extents(unit: DocumentUnit) -> Iterator[Span]:
             yield extent
 
 
-@remembered
+@remembered_text
 def executed(text: str) -> Executed:
     """Return what an import does with a block."""
     suite = parse_suite(text)
