@@ -231,7 +231,6 @@ def total_of(tallies: Sequence[Tally]) -> Tally:
         passed=sum(tally.passed for tally in tallies),
         failed=sum(tally.failed for tally in tallies),
         skipped=[reason for tally in tallies for reason in tally.skipped],
-        reasons=[reason for tally in tallies for reason in tally.reasons],
     )
 
 

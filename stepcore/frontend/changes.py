@@ -61,6 +61,8 @@ class Changes:
         self._signed: list[ast.stmt] = []
         self._reflecting: list[ast.stmt] = []
         self._has_words = self.reflects = self.binds_inside = False
+        self._aliases: re.Pattern[str] | None = None
+        self._foreign: re.Pattern[str] | None = None
         if not are_quiet:
             self._search(statements)
 

@@ -49,6 +49,7 @@ _TRUE: Final = {
     "lt": Way.BELOW, "le": Way.BELOW | Way.EQUAL, "eq": Way.EQUAL, "ne": Way.BELOW | Way.ABOVE,
     "ge": Way.ABOVE | Way.EQUAL, "gt": Way.ABOVE,
 }  # fmt: skip
+_COMPARED: Final = frozenset({*_TRUE, "isclose"})  # what holds two numbers against each other
 _ALIASES: Final = {
     "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "not_equal": "ne",
     "clip": "clamp", "fix": "trunc", "multiply": "mul", "subtract": "sub", "divide": "div", "sgn": "sign",
@@ -229,7 +230,7 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
             self.unstable = self.unstable or not _is_stable(func, args, kwargs)
         if name in _ARITHMETIC and len(self.numbers) < _MOST_VALUES:
             self._calculate(args[1:2])
-        if name in _TRUE or name == "isclose":
+        if name in _COMPARED:
             self._compare(name, args[0], args[1] if len(args) > 1 else kwargs.get("other"))
         elif known in _BOUNDS:
             self._meet(name, _BOUNDS[known], func, args, kwargs)
@@ -247,20 +248,19 @@ class Noting(FlowMode):  # type: ignore[no-untyped-call]
 
     def after(self, func: Any, args: tuple[Any, ...], found: Any) -> None:
         """See :meth:`FlowMode.after`: remember truth values noted where they were compared, or that are about NaN."""
-        name = func.overloadpacket.__name__
+        name = _ALIASES.get(func.overloadpacket.__name__, func.overloadpacket.__name__)
         if name in _ASKED and any(map(self._reached, args[:2])):
             self._went(torch.tensor(found))
         if not isinstance(found, Tensor) or not found.numel():  # which has no memory
             return
         given = args[0].untyped_storage().data_ptr() if args and isinstance(args[0], Tensor) else None
-        is_compared = _ALIASES.get(name, name) in _TRUE
-        is_of_itself = (is_compared or name == "isclose") and len(args) > 1 and args[0] is args[1]
+        is_of_itself = name in _COMPARED and len(args) > 1 and args[0] is args[1]
         if name in _OF_NAN or is_of_itself or (name in _NEGATIONS | _TRUTHS and given in self._of_nan):
             self._of_nan[found.untyped_storage().data_ptr()] = found
         elif name == "isclose" or (name in _TRUTHS and args[0].dtype == torch.bool):
             if self._reached(found):
                 self._went(found != 0)
-        elif not is_compared and not (name in _NEGATIONS and given in self._noted):
+        elif name not in _TRUE and not (name in _NEGATIONS and given in self._noted):
             return
         self._noted[found.untyped_storage().data_ptr()] = found
 
