@@ -400,13 +400,17 @@ def test_where_the_search_for_a_dependence_ends_is_told(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ("({x} > 0).all()", "never"),
-        ("(~({x} > 0).all()).float()", "never"),
-        ("({x} > 0).all().float()", "never"),
-        ("({x} > 0).prod()", "never"),
-        ("({x} > 300000).all(0)", "never"),
-        ("({x} > -300000).any()", "always"),
+        ("({x} > {x}.mean()).all()", "never"),
+        ("(~({x} > {x}.mean()).all()).float()", "never"),
+        ("({x} > {x}.mean()).all().float()", "never"),
+        ("({x} > {x}.mean()).prod()", "never"),
+        ("({x} > {x}.mean(0)).all(0)", "never"),
+        ("({x} >= {x}.mean()).any()", "always"),
         ("torch.allclose({x}, {x}.abs() + 1)", "never"),
+        ("({x} > 0).all()", ""),
+        ("({x} > 0).prod()", ""),
+        ("({x} > 300000).all(0)", ""),
+        ("({x} > -300000).any()", ""),
         ("({x} > 0).any(0)", ""),
         ("torch.isnan({x}).any()", ""),
         ("(~torch.isfinite({x})).any()", ""),
@@ -421,3 +425,17 @@ def test_one_truth_value_of_many_that_is_always_the_same_is_told(asked: str, tol
     notes = [] if found.untested is None else [note.note for note in found.untested.conditions]
     assert len(notes) == bool(told)
     assert all(f"was {told} true" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        f"torch.where(({X} < 0).any(), {X}, {X} * 2)", f"torch.where(({X} > 0).any(), {X}, {X} * 2)",
+        f"torch.where(({X} < 0.5).all(), {X} * 2, {X})", f"{X} * (2.0 if bool(({X} >= -0.25).all()) else 1.0)",
+        f"torch.where(({X} > 0.5).sum() > 0, {X}, {X} + 1)", f"{X} + ({X}.min() > 1.5).to({X}.dtype)",
+        f"{X} * (2.0 if {X}.amax() < -2.0 else 1.0)", f"{X} + (({X} * 0.1) > 5).all().to({X}.dtype)",
+    ],
+)  # fmt: skip
+def test_numbers_are_drawn_on_one_side_of_constants_only(reference: str) -> None:
+    """All but zeros hold numbers on both sides of what is asked of all numbers at once."""
+    assert not verdict(reference, "input[0] * 1").accepted

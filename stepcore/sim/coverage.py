@@ -2,8 +2,9 @@
 
 A function with ``where(x > 100, 0, x)`` is the identity on what is usually drawn. So the conditions of the reference
 and of each program that is right are noted (:mod:`stepcore.sim.conditions`), and data are drawn on which they go the
-other way: numbers at and around the constants that they meet, then larger ones and ones of other signs. A program has
-to be right on those that show something new; a condition that went one way only is told beside the verdict.
+other way: numbers at and around the constants that they meet, then larger ones and ones of other signs, and numbers all
+of which are on one side of a constant. A program has to be right on those that show something new; a condition that
+went one way only is told beside the verdict.
 
 Everything follows from constants and seeds, also where the search ends: work is counted, and no time. Data of which a
 result of the reference is not finite, although it was on the data drawn, do not count.
@@ -22,6 +23,7 @@ from torch import Tensor
 
 from stepcore.findings.errors import SimError
 from stepcore.findings.verdict import Comparison, UntestedCondition
+from stepcore.graph.ir import Port
 from stepcore.records import Record
 from stepcore.sim.conditions import NOWHERE, ConditionSeen, Key, Noting, Way
 from stepcore.sim.draw import seeded, whole_limits
@@ -41,9 +43,11 @@ _LARGE: Final = 1e5  # constants from here on take the place of one number only:
 _DEPTH: Final = 2  # operations that are undone
 _MOST_LARGE: Final = 4
 _MOST_PLACED: Final = 192
+_MOST_SIDES: Final = 6  # constants of which all numbers are put on one side
 _SHARE: Final = 2  # one of so many numbers is replaced
 _SEED: Final = 6101  # of data at constants; each turn takes the next one, and other constants
 _TURNS: Final = 8
+_SIDED: Final = Recipe(6197)
 _SPREADS: Final = (
     Recipe(6133, 8.0, True),
     Recipe(6143, 64.0, True),
@@ -107,9 +111,13 @@ class _Conditions:
 
         There one condition goes another way than the next, and data that are drawn hardly ever lie there.
         """
-        bounds = sorted({bound for each in self.seen.values() for bound in each.bounds if abs(bound) <= LARGEST})
-        closest = sorted(pairwise(bounds), key=lambda pair: pair[1] - pair[0])
+        closest = sorted(pairwise(sorted(self.met)), key=lambda pair: pair[1] - pair[0])
         return [(low + high) / 2 for low, high in closest[:_MOST_CONSTANTS]]
+
+    @property
+    def met(self) -> frozenset[float]:
+        """The constants of all conditions."""
+        return frozenset(bound for each in self.seen.values() for bound in each.bounds if abs(bound) <= LARGEST)
 
     @property
     def few(self) -> bool:
@@ -284,6 +292,10 @@ class _Judging:
         for recipe in (*_SPREADS, *_towards(bounds)):
             if self._is_open():
                 yield self._spread(recipe)
+        for bound in _sides(conditions.met, numbers):
+            for sign in (1, -1):
+                if self._is_open():
+                    yield self._beyond(bound, sign)
         if self._is_open() and not distinct:
             yield self._at((0.0,), 0, distinct, share=1)
 
@@ -296,6 +308,15 @@ class _Judging:
 
         make = lambda: self._varied({name: redrawn(name) for name in now})  # noqa: E731
         return self.of.data((recipe,), recipe.text, world, make)
+
+    def _beyond(self, bound: float, sign: int) -> _Data:
+        """Return data all of which are above ``bound``, or below it where ``sign`` is negative.
+
+        What is asked of all numbers at once (``(x < 0).any()``, ``x.min() > 1``) goes one way on most other data.
+        """
+        world = self.of.world
+        make = lambda: self._varied(_sided(world, bound, sign))  # noqa: E731
+        return self.of.data((bound, sign), f"all numbers {'above' if sign > 0 else 'below'} {bound:g}", world, make)
 
     def _at(
         self, pool: Sequence[float], turn: int, distinct: bool, *, share: int = _SHARE, base: World | None = None
@@ -351,6 +372,43 @@ def _towards(bounds: Sequence[float]) -> list[Recipe]:
     return [Recipe(6173, 4 * far, True)] if 1024 < far <= _LARGE else []
 
 
+def _sides(bounds: Iterable[float], numbers: Sequence[float]) -> list[float]:
+    """Return the constants to put all numbers on one side of, those next to 0 first, and 0 itself always."""
+    near = sorted({*bounds, 0.0}, key=lambda bound: (abs(bound), bound))
+    scaled = (bound / number for bound in near for number in numbers if number)
+    moved = (each for bound in near for number in numbers for each in (bound - number, bound + number))
+    found = dict.fromkeys(each for each in (*near, *scaled, *moved) if abs(each) <= LARGEST)
+    return list(found)[:_MOST_SIDES]
+
+
+def _sided(world: World, bound: float, sign: int) -> dict[str, Sequence[Tensor]]:
+    """Return other data, all of which are on one side of ``bound``; whole numbers as far as their limits let them."""
+
+    def sided(_name: str, port: Port, new: Tensor) -> Tensor:
+        if new.dtype == torch.bool:
+            return new
+        if new.is_floating_point():
+            return bound + sign * new.abs()
+        return (int(bound) + sign * (new.abs() + 1)).clamp(*whole_limits(port))
+
+    return _redrawn(world, _SIDED, sided)
+
+
+def _redrawn(
+    world: World, recipe: Recipe, change: Callable[[str, Port, Tensor], Tensor]
+) -> dict[str, Sequence[Tensor]]:
+    """Return other data, drawn by ``recipe`` and changed then, of what may hold numbers of any kind."""
+    found: dict[str, Sequence[Tensor]] = {}
+    for name, now in world.drawn.items():
+        port = world.ports[name]
+        redrawn = redraw(port, now, world.bindings, recipe, alone=False)
+        found[name] = [
+            change(name, port, new.to(old.dtype)) if redrawable(port, item) else old
+            for item, new, old in zip(components(port.type.element), redrawn, now, strict=True)
+        ]
+    return found
+
+
 def _placed(world: World, pool: Sequence[float], turn: int, distinct: bool, share: int) -> dict[str, Sequence[Tensor]]:
     """Return other data, of which one number of ``share`` is from ``pool``; with ``distinct`` each only once.
 
@@ -360,20 +418,14 @@ def _placed(world: World, pool: Sequence[float], turn: int, distinct: bool, shar
     small = [each for each in pool if abs(each) < _LARGE]
     large = [each for each in pool if abs(each) >= _LARGE and each * sign > 0][:_MOST_LARGE]
     names = [name for name, port in world.ports.items() if redrawable(port)]
-    found: dict[str, Sequence[Tensor]] = {}
+
+    def filled(name: str, port: Port, new: Tensor) -> Tensor:
+        is_chosen = bool(names) and name == names[turn % len(names)]
+        filling = _Filling(tuple(small), tuple(large) if is_chosen else (), turn, distinct, share, whole_limits(port))
+        return filling.of(new)
+
     with seeded(_SEED + turn):
-        for name, now in world.drawn.items():
-            port = world.ports[name]
-            is_chosen = bool(names) and name == names[turn % len(names)]
-            filling = _Filling(
-                tuple(small), tuple(large) if is_chosen else (), turn, distinct, share, whole_limits(port)
-            )
-            redrawn = redraw(port, now, world.bindings, Recipe(_SEED + turn), alone=False)
-            found[name] = [
-                filling.of(new.to(old.dtype)) if redrawable(port, item) else old
-                for item, new, old in zip(components(port.type.element), redrawn, now, strict=True)
-            ]
-    return found
+        return _redrawn(world, Recipe(_SEED + turn), filled)
 
 
 class _Filling(Record):
