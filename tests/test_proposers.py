@@ -23,7 +23,7 @@ from stepcore.graph.task import TaskFile
 from stepcore.jobdata.kinds import JobKind
 from stepcore.jobdata.plain import from_plain, to_plain, written
 from stepcore.jobdata.writing import Experience, ProposeRequest, WritingProgress
-from stepcore.jobs import Context, JobError
+from stepcore.jobs import Context, JobCancelled, JobError
 from stepcore.jobs.proposers import AUTO, BY_NAME, FOR_FUNCTIONS, LOWER, PROPOSERS, ProposerEntry
 
 ROOT = Path(__file__).parents[1]
@@ -98,6 +98,32 @@ def test_a_new_one_is_a_sampler_of_commands_and_gets_experience(echoing: None) -
     assert (found.proposer, found.solved, found.answers) == ("echo", True, 1)
     kind, data = executor.asked
     assert (kind, data["samples"], data["experiences"][0]["impl"]) == ("echo", 3, "return x")
+
+
+class Ended(Inline):
+    """An executor whose jobs tell of candidates, and are ended then."""
+
+    def __init__(self, failure: Exception) -> None:
+        self.failure = failure
+
+    def submit(self, kind: JobKind[Any, Any, Any], request: Any, **options: Any) -> Any:
+        self.future: Future[Any] = Future()
+        self.cancelled = False
+        for candidates in (0, 7):
+            options["on_progress"](WritingProgress(candidates=candidates))
+        self.future.set_exception(self.failure)
+        return self
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"), [(JobCancelled(), "interrupted"), (JobError("STEP405", "its time was over"), "STEP405")]
+)
+def test_what_a_job_told_that_was_ended_counts(failure: Exception, reason: str) -> None:
+    """Where a search does not end by itself in time its worker is killed, and gives no result."""
+    sampler = WorkerSampler(cast("Executor", Ended(failure)), ECHO)
+    (found,) = sampler.sample([Order("t", str(TASK), payload()["text"], ECHO.samples, 1.0)])
+    assert (found.solved, found.answers) == (False, 7)
+    assert reason in found.reason
 
 
 def test_who_is_no_proposer_is_refused_with_those_that_there_are() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from typing import Any, Final
@@ -23,10 +24,26 @@ from stepcore.jobdata.writing import (
 )
 from stepcore.jobs import Job, JobCancelled, JobError
 from stepcore.jobs.proposers import SEARCH, ProposerEntry
+from stepcore.records import Record
 
 _GRACE: Final = 10.0  # seconds that a search has to end by itself before its worker is killed
 _LOOK_SECONDS: Final = 0.2  # between two looks at ``stop``
 INTERRUPTED: Final = "interrupted"
+
+
+@dataclass(slots=True)
+class _Tried:
+    """How many candidates a job told of."""
+
+    candidates: int = 0
+
+
+class _Begun(Record):
+    """An order that a job works on."""
+
+    order: Order
+    job: Job[SampleResult]
+    tried: _Tried
 
 
 class WorkerSampler:
@@ -57,7 +74,7 @@ class WorkerSampler:
         tell: Callable[[str], None] = lambda _text: None,
     ) -> Iterator[Sampled]:
         """Have a program written for each order, as many at a time as the executor has workers."""
-        ended: queue.SimpleQueue[tuple[Order, Job[SampleResult]]] = queue.SimpleQueue()
+        ended: queue.SimpleQueue[_Begun] = queue.SimpleQueue()
         running: set[Job[SampleResult]] = set()
         left = deque(orders)
         try:
@@ -68,21 +85,23 @@ class WorkerSampler:
                     yield from (Sampled(item.task, item.path, self.name, reason=INTERRUPTED) for item in left)
                     left.clear()
                 while left and len(running) < self._executor.size:  # the next only if the budget allows it
-                    order = left.popleft()
-                    job = self._submit(order, learned, tell)
-                    running.add(job)
-                    job.future.add_done_callback(partial(_put, ended, order, job))
+                    begun = self._submit(left.popleft(), learned, tell)
+                    running.add(begun.job)
+                    begun.job.future.add_done_callback(partial(_put, ended, begun))
                 try:
-                    order, job = ended.get(timeout=_LOOK_SECONDS if running else 0.0)
+                    begun = ended.get(timeout=_LOOK_SECONDS if running else 0.0)
                 except queue.Empty:
                     continue
-                running.discard(job)
-                yield _sampled(self.name, order, job)
+                running.discard(begun.job)
+                yield _sampled(self.name, begun)
         finally:
             _cancel(running)
 
-    def _submit(self, order: Order, learned: Mapping[str, Any], tell: Callable[[str], None]) -> Job[SampleResult]:
+    def _submit(self, order: Order, learned: Mapping[str, Any], tell: Callable[[str], None]) -> _Begun:
+        tried = _Tried()
+
         def progress(data: WritingProgress) -> None:
+            tried.candidates = max(tried.candidates, data.candidates)
             tell(f"{order.task}: {data.candidates:,} candidates")
 
         request = ProposeRequest(
@@ -95,7 +114,8 @@ class WorkerSampler:
             **learned,
         )
         kind = sample_kind(self.name)
-        return self._executor.submit(kind, request, seconds=order.seconds + _GRACE, on_progress=progress)
+        job = self._executor.submit(kind, request, seconds=order.seconds + _GRACE, on_progress=progress)
+        return _Begun(order, job, tried)
 
     def _learned(self, demonstrations: Sequence[Experience], stop: Event) -> dict[str, Any]:
         """Return what ``demonstrations`` add to each order: themselves, or what the proposer's prior makes of them."""
@@ -114,10 +134,8 @@ class WorkerSampler:
             return {}
 
 
-def _put(
-    ended: queue.SimpleQueue[tuple[Order, Job[SampleResult]]], order: Order, job: Job[SampleResult], _future: object
-) -> None:
-    ended.put((order, job))
+def _put(ended: queue.SimpleQueue[_Begun], begun: _Begun, _future: object) -> None:
+    ended.put(begun)
 
 
 def _cancel(jobs: set[Job[SampleResult]]) -> None:
@@ -126,9 +144,10 @@ def _cancel(jobs: set[Job[SampleResult]]) -> None:
             job.cancel()
 
 
-def _sampled(name: str, order: Order, job: Job[SampleResult]) -> Sampled:
-    """Return what came of a job that has ended."""
-    sampled = Sampled(order.task, order.path, name)
+def _sampled(name: str, begun: _Begun) -> Sampled:
+    """Return what came of a job that has ended. One that was ended still tried what it told last."""
+    order, job = begun.order, begun.job
+    sampled = Sampled(order.task, order.path, name, answers=begun.tried.candidates)
     try:
         found = job.result(0)
     except JobCancelled:
