@@ -373,11 +373,14 @@ def _towards(bounds: Sequence[float]) -> list[Recipe]:
 
 
 def _sides(bounds: Iterable[float], numbers: Sequence[float]) -> list[float]:
-    """Return the constants to put all numbers on one side of, those next to 0 first, and 0 itself always."""
+    """Return the constants to put all numbers on one side of, those next to 0 first, and 0 itself always.
+
+    Beside large ones nothing would be left of what makes one number another.
+    """
     near = sorted({*bounds, 0.0}, key=lambda bound: (abs(bound), bound))
     scaled = (bound / number for bound in near for number in numbers if number)
     moved = (each for bound in near for number in numbers for each in (bound - number, bound + number))
-    found = dict.fromkeys(each for each in (*near, *scaled, *moved) if abs(each) <= LARGEST)
+    found = dict.fromkeys(each for each in (*near, *scaled, *moved) if abs(each) < _LARGE)
     return list(found)[:_MOST_SIDES]
 
 
